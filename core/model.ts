@@ -1,0 +1,102 @@
+/**
+ * The records that the service keeps, as the core sees them. Both stores hold exactly these; how they lay them out is
+ * their own business. Times are milliseconds since 1970.
+ */
+
+/** How a batch's text is stored. A number, since every item pays for it. */
+export type Codec = 0 | 1 | 2
+
+/** What is known of a batch without its messages. */
+export type BatchHeader = {
+  queueId: number
+  /** Offset of its first message. */
+  base: number
+  /** Number of messages: the batch holds the offsets `base` to `base + count - 1`. */
+  count: number
+  /** Names the publish that it came from; the same for each attempt. */
+  publishId: string
+  appendedAtMs: number
+  /** End of retention: from then on readers treat the batch as gone. */
+  expiresAtMs: number
+}
+
+/** The unit of the log: messages that were appended together, immutable once stored. */
+export type Batch = BatchHeader & { codec: Codec; bytes: Uint8Array }
+
+export type Topic = { name: string; topicId: number; retentionMs: number; createdAtMs: number }
+
+export type Queue = {
+  topicName: string
+  queueId: number
+  readOnly: boolean
+  /** The next offset as last checkpointed: what remains of the head when every batch is past retention. 1 for a new queue. */
+  checkpoint: number
+}
+
+/** A topic with its queues in order of creation, and the groups that subscribe to it. */
+export type TopicSnapshot = { topic: Topic; queues: Queue[]; groupNames: string[] }
+
+/**
+ * A consumer group. `rbVersion` rises when an assignment changes, `metaVersion` when settings or offsets do, `version`
+ * with either; they never fall. A rebalance is owed while `rebalanceAsked > rebalanceDone`.
+ */
+export type Group = {
+  name: string
+  rbVersion: number
+  metaVersion: number
+  version: number
+  rebalanceAsked: number
+  rebalanceDone: number
+  /** When `rbVersion` last rose. */
+  rebalancedAtMs: number
+  createdAtMs: number
+}
+
+export type SubscriptionSettings = {
+  threadSize: number
+  consumerBatchSize: number
+  pullBatchSize: number
+  maxPullTimeSeconds: number
+}
+
+export type Subscription = SubscriptionSettings & { groupName: string; topicName: string; topicId: number }
+
+/** A group's place in one queue, and who owns the queue. `offsetVersion` rises with each change of owner. */
+export type QueueOffset = {
+  groupName: string
+  queueOffsetId: number
+  topicName: string
+  queueId: number
+  /** The last offset that the group has finished with. */
+  offset: number
+  offsetVersion: number
+  /** The owner; 0: nobody. */
+  consumerId: number
+}
+
+/** A consumer's membership in one group. */
+export type Member = {
+  groupName: string
+  consumerId: number
+  consumerName: string
+  /** Topics that it has a handler for. */
+  topicNames: string[]
+  joinedAtMs: number
+}
+
+/** A running client. Alive while its heartbeat is recent. */
+export type Consumer = {
+  consumerId: number
+  name: string
+  ip: string
+  sdkVersion: string
+  lan: string
+  heartbeatAtMs: number
+  groupNames: string[]
+}
+
+/** All of a group, as one read returns it. */
+export type GroupSnapshot = { group: Group; subscriptions: Subscription[]; offsets: QueueOffset[]; members: Member[] }
+
+/** Ids on the wire are numbers; each kind counts for itself. */
+export type IdKind = 'topic' | 'queue' | 'queueOffset' | 'consumer'

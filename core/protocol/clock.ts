@@ -1,0 +1,29 @@
+/**
+ * Time as a parameter. Everything that asks for the time or waits takes a `Clock`, so that tests and the simulation
+ * can move it. This file is the only one in `core` that touches the system's clock and timers.
+ */
+export interface Clock {
+  /** Wall-clock time, milliseconds since 1970. May step; stands still while a Lambda container is frozen. */
+  now(): number
+  /** Milliseconds from an arbitrary origin that never go back; for measuring durations. */
+  monotonic(): number
+  /** Resolves after `ms` milliseconds, or as soon as `signal` aborts (it never rejects: check the signal). */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>
+}
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  sleep(ms, signal) {
+    return new Promise(resolve => {
+      if (signal?.aborted) return resolve()
+      const done = () => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', done)
+        resolve()
+      }
+      const timer = setTimeout(done, ms)
+      signal?.addEventListener('abort', done, { once: true })
+    })
+  },
+}

@@ -1,0 +1,221 @@
+import type * as v from 'valibot'
+import * as admin from './admin.ts'
+import * as commit from './commit.ts'
+import * as membership from './membership.ts'
+import * as meta from './meta.ts'
+import * as publish from './publish.ts'
+import * as pull from './pull.ts'
+import * as tool from './tool.ts'
+
+/** The Lambda function that serves an endpoint: split by permission and traffic, not by route. */
+export type FunctionName = 'publish' | 'consume' | 'admin'
+
+export type Endpoint = {
+  readonly method: 'GET' | 'POST' | 'PUT'
+  /** API Gateway's notation: `{name}` stands for one segment. */
+  readonly path: string
+  readonly function: FunctionName
+  /** Absent: the endpoint reads no body. */
+  readonly request?: v.GenericSchema
+  readonly response: v.GenericSchema
+  /** Status of a success, where it is not 200. */
+  readonly status?: number
+  readonly summary: string
+}
+
+const consumer = '/api/client/consumer'
+const toolPath = '/api/client/tool'
+const metaPath = '/api/server/meta'
+const post = { method: 'POST' } as const
+const consume = { method: 'POST', function: 'consume' } as const
+
+/**
+ * Every endpoint of the service, once: routes, validation, types, infrastructure and `docs/openapi.json` come from this
+ * table. Paths and fields of the client endpoints are PMQ's.
+ */
+export const endpoints = {
+  publish: {
+    ...post,
+    function: 'publish',
+    path: `${consumer}/publish`,
+    request: publish.publishRequest,
+    response: publish.publishResponse,
+    summary: 'Append messages to a topic; answered when they are durable.',
+  },
+  getTopicQueueIds: {
+    ...post,
+    function: 'publish',
+    path: `${metaPath}/getTopicQueueIds`,
+    request: meta.topicQueueIdsRequest,
+    response: meta.topicQueueIdsResponse,
+    summary: 'The writable queues of topics.',
+  },
+  register: {
+    ...consume,
+    path: `${consumer}/register`,
+    request: membership.registerRequest,
+    response: membership.registerResponse,
+    summary: 'Register a consumer by name; the same name gets the same id.',
+  },
+  registerConsumerGroup: {
+    ...consume,
+    path: `${consumer}/registerConsumerGroup`,
+    request: membership.registerGroupRequest,
+    response: membership.registerGroupResponse,
+    summary: 'Join consumer groups.',
+  },
+  deRegister: {
+    ...consume,
+    path: `${consumer}/deRegister`,
+    request: membership.deregisterRequest,
+    response: membership.deregisterResponse,
+    summary: 'Leave all groups and forget the consumer.',
+  },
+  heartbeat: {
+    ...consume,
+    path: `${consumer}/heartbeat`,
+    request: membership.heartbeatRequest,
+    response: membership.heartbeatResponse,
+    summary: 'Say that the consumer lives; hear whether its groups have changed.',
+  },
+  getConsumerGroupPolling: {
+    ...consume,
+    path: `${consumer}/getConsumerGroupPolling`,
+    request: membership.pollRequest,
+    response: membership.pollResponse,
+    summary: 'The groups whose version is above the given one, with the queues assigned to this consumer (long poll).',
+  },
+  pullData: {
+    ...consume,
+    path: `${consumer}/pullData`,
+    request: pull.pullRequest,
+    response: pull.pullResponse,
+    summary: 'Read messages of a queue after an offset.',
+  },
+  commitOffset: {
+    ...consume,
+    path: `${consumer}/commitOffset`,
+    request: commit.commitRequest,
+    response: commit.commitResponse,
+    summary: 'Record how far queues are consumed.',
+  },
+  getMessageCount: {
+    ...consume,
+    path: `${consumer}/getMessageCount`,
+    request: meta.messageCountRequest,
+    response: meta.messageCountResponse,
+    summary: 'How many messages a group has not committed yet.',
+  },
+  getMetaGroup: {
+    ...consume,
+    path: `${metaPath}/getMetaGroup`,
+    request: meta.metaGroupRequest,
+    response: meta.metaGroupResponse,
+    summary: 'Where to send requests: to the URL that the client has.',
+  },
+  getMeta: {
+    ...consume,
+    path: `${metaPath}/getMeta`,
+    request: meta.metaRequest,
+    response: meta.metaResponse,
+    summary: 'The same for older clients.',
+  },
+  getTopic: {
+    ...consume,
+    path: `${metaPath}/getTopic`,
+    request: meta.topicsOfGroupRequest,
+    response: meta.topicsOfGroupResponse,
+    summary: 'The topics that a group subscribes to.',
+  },
+  getGroupTopic: {
+    ...consume,
+    path: `${metaPath}/getGroupTopic`,
+    request: meta.topicsOfGroupsRequest,
+    response: meta.topicsOfGroupsResponse,
+    summary: 'The topics that several groups subscribe to.',
+  },
+  addLog: {
+    ...consume,
+    path: `${toolPath}/addLog`,
+    request: tool.toolRequest,
+    response: tool.toolResponse,
+    summary: 'Accepted and dropped: a step that a PMQ client traced.',
+  },
+  addCat: {
+    ...consume,
+    path: `${toolPath}/addCat`,
+    request: tool.toolRequest,
+    response: tool.toolResponse,
+    summary: 'Accepted and dropped: a monitoring event of a PMQ client.',
+  },
+  addOpLog: {
+    ...consume,
+    path: `${toolPath}/addOpLog`,
+    request: tool.toolRequest,
+    response: tool.toolResponse,
+    summary: 'Accepted and dropped: a note on what a PMQ client did.',
+  },
+  sendMail: {
+    ...consume,
+    path: `${toolPath}/sendMail`,
+    request: tool.toolRequest,
+    response: tool.toolResponse,
+    summary: 'Accepted and dropped: a warning that a PMQ client would have mailed.',
+  },
+  createTopic: {
+    method: 'POST',
+    function: 'admin',
+    path: '/api/admin/topics',
+    request: admin.createTopicRequest,
+    response: admin.topicView,
+    status: 201,
+    summary: 'Create a topic with its queues.',
+  },
+  listTopics: {
+    method: 'GET',
+    function: 'admin',
+    path: '/api/admin/topics',
+    response: admin.topicListView,
+    summary: 'Names of all topics.',
+  },
+  getTopicView: {
+    method: 'GET',
+    function: 'admin',
+    path: '/api/admin/topics/{topicName}',
+    response: admin.topicView,
+    summary: 'A topic, its queues and how far they reach.',
+  },
+  createGroup: {
+    method: 'POST',
+    function: 'admin',
+    path: '/api/admin/groups',
+    request: admin.createGroupRequest,
+    response: admin.groupView,
+    status: 201,
+    summary: 'Create a consumer group.',
+  },
+  listGroups: {
+    method: 'GET',
+    function: 'admin',
+    path: '/api/admin/groups',
+    response: admin.groupListView,
+    summary: 'Names of all consumer groups.',
+  },
+  getGroup: {
+    method: 'GET',
+    function: 'admin',
+    path: '/api/admin/groups/{groupName}',
+    response: admin.groupView,
+    summary: 'A group: subscriptions, members, and per queue owner, offset and lag.',
+  },
+  subscribe: {
+    method: 'PUT',
+    function: 'admin',
+    path: '/api/admin/groups/{groupName}/subscriptions/{topicName}',
+    request: admin.subscribeRequest,
+    response: admin.groupView,
+    summary: 'Subscribe a group to a topic, from now on; or change the settings of its subscription.',
+  },
+} as const satisfies Record<string, Endpoint>
+
+export type EndpointName = keyof typeof endpoints

@@ -1,0 +1,40 @@
+/**
+ * Every limit of the service as one value. Refusals name the limit, the value and what would be accepted. Those that
+ * follow from a limit of AWS say which.
+ */
+export const limits = {
+  /** A message's body, in bytes of UTF-8. */
+  maxBodyBytes: 256 * 1024,
+  /** Messages in one publish. */
+  maxMessagesPerPublish: 1000,
+  /** A request body, in bytes (API Gateway takes 10 MB, a Lambda 6 MB of which base64 may take a third). */
+  maxRequestBytes: 5 * 1024 * 1024,
+  /** A message's head: entries, and bytes of its JSON text. */
+  maxHeadKeys: 32,
+  maxHeadBytes: 8 * 1024,
+  /** Short texts of a message: tag, bizId, traceId, key; in characters. */
+  maxTagLength: 1000,
+  maxBizIdLength: 200,
+  maxTraceIdLength: 200,
+  maxKeyLength: 200,
+  maxPublishIdLength: 64,
+  /** A batch as stored, in bytes (a DynamoDB item may have 400 KB with its attribute names). */
+  maxBatchBytes: 350 * 1024,
+  /** The JSON text of one batch before compression; keeps what a reader must hold for one batch bounded. */
+  maxBatchTextBytes: 1024 * 1024,
+  /** One answer to a pull by size (a Lambda answers with 6 MB at most). */
+  maxPullBytes: 4 * 1024 * 1024,
+  /** Messages in one answer to a pull by offsets. */
+  maxPullMessages: 1000,
+  /** Queues of one topic. */
+  maxQueuesPerTopic: 1000,
+  minRetentionMs: 3_600_000,
+  maxRetentionMs: 365 * 86_400_000,
+  /** Names of topics, groups and consumers. */
+  namePattern: /^[A-Za-z0-9._-]{1,100}$/,
+  maxConsumerNameLength: 200,
+  maxGroupsPerConsumer: 100,
+  maxThreadSize: 50,
+  maxConsumerBatchSize: 500,
+  maxMaxPullTimeSeconds: 60,
+} as const

@@ -1,0 +1,102 @@
+import * as v from 'valibot'
+import { baseRequest, baseResponse, optional, text, wholeNumber } from './fields.ts'
+import { limits } from './limits.ts'
+
+export const registerRequest = v.object({
+  ...baseRequest,
+  name: optional(text(limits.maxConsumerNameLength)),
+})
+export const registerResponse = v.object({ ...baseResponse, id: v.optional(wholeNumber()) })
+
+export const registerGroupRequest = v.object({
+  ...baseRequest,
+  consumerId: optional(wholeNumber()),
+  consumerName: optional(text(limits.maxConsumerNameLength)),
+  subEnv: optional(v.string()),
+  /** Group → the topics that the consumer has a handler for. */
+  consumerGroupNames: optional(v.record(v.string(), optional(v.array(v.string())))),
+})
+export const registerGroupResponse = v.object({
+  ...baseResponse,
+  broadcastConsumerGroupName: v.optional(v.record(v.string(), v.string())),
+  consumerGroupNameNew: v.optional(v.record(v.string(), v.string())),
+})
+
+export const deregisterRequest = v.object({ ...baseRequest, id: optional(wholeNumber()) })
+export const deregisterResponse = v.object(baseResponse)
+
+export const heartbeatRequest = v.object({
+  ...baseRequest,
+  consumerId: optional(wholeNumber()),
+  consumerIds: optional(v.array(wholeNumber())),
+  asyn: optional(v.picklist([0, 1])),
+})
+export const heartbeatResponse = v.object({
+  ...baseResponse,
+  /** Seconds between heartbeats (PMQ's spelling). */
+  heatbeatTime: wholeNumber(),
+  /** 1: the consumer was given up; it has to register again. */
+  deleted: v.picklist([0, 1]),
+  bakUrl: v.string(),
+  /** Current version of each group of the consumer. */
+  versions: v.optional(v.record(v.string(), wholeNumber())),
+})
+
+export const pollRequest = v.object({
+  ...baseRequest,
+  consumerId: optional(wholeNumber()),
+  consumerGroupVersion: optional(v.record(v.string(), wholeNumber())),
+  /** How long the server may hold the request, in milliseconds; 0: answer at once. Default: as long as it likes. */
+  waitMs: optional(wholeNumber(0, 60_000)),
+})
+
+/** A queue assigned to the asking consumer, with the settings of its subscription. Times are in seconds. */
+export const assignedQueue = v.object({
+  queueOffsetId: wholeNumber(1),
+  offsetVersion: wholeNumber(),
+  offset: wholeNumber(),
+  consumerGroupName: v.string(),
+  topicName: v.string(),
+  queueId: wholeNumber(1),
+  originTopicName: v.string(),
+  topicType: v.picklist([1, 2]),
+  topicId: wholeNumber(1),
+  delayProcessTime: wholeNumber(),
+  threadSize: wholeNumber(1),
+  pullBatchSize: wholeNumber(1),
+  consumerBatchSize: wholeNumber(1),
+  retryCount: wholeNumber(),
+  stopFlag: v.picklist([0, 1]),
+  traceFlag: v.picklist([0, 1]),
+  lastId: wholeNumber(),
+  maxPullTime: wholeNumber(1),
+  timeout: wholeNumber(),
+})
+export const groupMeta = v.object({
+  name: v.string(),
+  rbVersion: wholeNumber(),
+  metaVersion: wholeNumber(),
+  version: wholeNumber(),
+})
+export const polledGroup = v.object({ meta: groupMeta, queues: v.record(v.string(), assignedQueue) })
+export const pollResponse = v.object({
+  ...baseResponse,
+  sleepTime: wholeNumber(),
+  consumerGroups: v.optional(v.record(v.string(), polledGroup)),
+  consumerDeleted: v.picklist([0, 1]),
+  brokerMetaMode: v.number(),
+})
+
+export type RegisterRequest = v.InferOutput<typeof registerRequest>
+export type RegisterResponse = v.InferOutput<typeof registerResponse>
+export type RegisterGroupRequest = v.InferOutput<typeof registerGroupRequest>
+export type RegisterGroupResponse = v.InferOutput<typeof registerGroupResponse>
+export type DeregisterRequest = v.InferOutput<typeof deregisterRequest>
+export type DeregisterResponse = v.InferOutput<typeof deregisterResponse>
+export type HeartbeatRequest = v.InferOutput<typeof heartbeatRequest>
+export type HeartbeatResponse = v.InferOutput<typeof heartbeatResponse>
+export type PollRequest = v.InferOutput<typeof pollRequest>
+export type AssignedQueue = v.InferOutput<typeof assignedQueue>
+export type GroupMeta = v.InferOutput<typeof groupMeta>
+export type PolledGroup = v.InferOutput<typeof polledGroup>
+export type PollResponse = v.InferOutput<typeof pollResponse>

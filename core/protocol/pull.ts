@@ -1,0 +1,67 @@
+import * as v from 'valibot'
+import { baseRequest, baseResponse, optional, wholeNumber } from './fields.ts'
+import { limits } from './limits.ts'
+
+export const pullRequest = v.object({
+  ...baseRequest,
+  queueId: wholeNumber(),
+  /** Exclusive: the last offset that the consumer has. */
+  offsetStart: wholeNumber(),
+  /** Inclusive, as PMQ's clients ask. Not used with `maxBytes`. */
+  offsetEnd: optional(wholeNumber()),
+  topicName: optional(v.string()),
+  consumerGroupName: optional(v.string()),
+  /** Asks by size: whole batches in `batches`, at least one if there is any, as long as they fit. */
+  maxBytes: optional(wholeNumber(1, limits.maxPullBytes)),
+  /** How long the server may wait for a message when there is none, in milliseconds; it may wait less. */
+  waitMs: optional(wholeNumber(0, 60_000)),
+})
+
+export const pulledMessage = v.object({
+  id: wholeNumber(1),
+  tag: v.string(),
+  bizId: v.string(),
+  head: v.optional(v.record(v.string(), v.string())),
+  body: v.string(),
+  traceId: v.string(),
+  retryCount: wholeNumber(),
+  sendIp: v.optional(v.string()),
+  /** `yyyy-MM-dd HH:mm:ss:SSS` in the service's time zone. */
+  sendTime: v.string(),
+})
+
+/** A message as a batch carries it: empty fields are left out; its offset is the batch's plus its index. */
+export const batchMessage = v.object({
+  tag: v.optional(v.string()),
+  bizId: v.optional(v.string()),
+  head: v.optional(v.record(v.string(), v.string())),
+  body: v.string(),
+  traceId: v.optional(v.string()),
+  retryCount: v.optional(wholeNumber()),
+  sendIp: v.optional(v.string()),
+  key: v.optional(v.string()),
+})
+
+export const pulledBatch = v.object({
+  /** Offset of the batch's first message. It may lie at or below `offsetStart`: drop what you have. */
+  offset: wholeNumber(1),
+  /** When the batch was appended, milliseconds since 1970. */
+  time: wholeNumber(),
+  msgs: v.array(batchMessage),
+})
+
+export const pullResponse = v.object({
+  ...baseResponse,
+  msgs: v.optional(v.array(pulledMessage)),
+  batches: v.optional(v.array(pulledBatch)),
+  /** How many offsets were passed over because their messages are past retention. */
+  skipped: v.optional(wholeNumber(1)),
+  /** The group's current version. */
+  version: v.optional(wholeNumber()),
+})
+
+export type PullRequest = v.InferOutput<typeof pullRequest>
+export type PulledMessage = v.InferOutput<typeof pulledMessage>
+export type BatchMessage = v.InferOutput<typeof batchMessage>
+export type PulledBatch = v.InferOutput<typeof pulledBatch>
+export type PullResponse = v.InferOutput<typeof pullResponse>

@@ -1,0 +1,188 @@
+import type {
+  Batch,
+  BatchHeader,
+  Consumer,
+  Group,
+  GroupSnapshot,
+  IdKind,
+  Member,
+  Queue,
+  QueueOffset,
+  Subscription,
+  SubscriptionSettings,
+  Topic,
+  TopicSnapshot,
+} from './model.ts'
+
+/**
+ * The store port: what the core asks of a memory. Each operation is atomic and answers with an outcome; the algorithms
+ * stand above it, so every store runs the same ones. `test/store/contract.ts` is its specification.
+ *
+ * Any operation may throw a `StoreError`. Whoever calls must be able to call again.
+ */
+export interface Store extends LogStore, RegistryStore {
+  close(): Promise<void>
+}
+
+export interface LogStore {
+  /**
+   * True when operations take effect in the order of the calls, and a later one never without the earlier ones (one
+   * process, one transaction log). An appender then need not await an answer before it appends behind it.
+   */
+  readonly appendsInOrder: boolean
+
+  /**
+   * Put-if-absent of a batch at its `base`. `taken` names the batch that is there: at this base, or (in a store that
+   * can tell) the last one, if the base is not where it ends. `unknown`: it may or may not have been stored.
+   */
+  appendBatch(batch: Batch): Promise<AppendOutcome>
+
+  /**
+   * Batches of a queue in offset order, from the first whose base is `>= fromOffset`. Stops before a batch that would
+   * pass `maxBatches`, or once `maxBytes` of stored bytes have been read. Not consistent: may miss what is recent.
+   */
+  readBatches(query: BatchQuery): Promise<Batch[]>
+
+  /** The last batch whose base is `<= offset`, or undefined. It need not reach as far as `offset`. */
+  readBatchAt(queueId: number, offset: number, options: { consistent: boolean }): Promise<Batch | undefined>
+
+  /** Headers in offset order from `fromOffset` on, or against it from `fromOffset` down. */
+  readHeaders(query: HeaderQuery): Promise<BatchHeader[]>
+}
+
+export type AppendOutcome =
+  | { outcome: 'stored' }
+  | { outcome: 'taken'; winner: BatchHeader }
+  | { outcome: 'throttled' }
+  | { outcome: 'unknown'; cause: unknown }
+
+export type BatchQuery = {
+  queueId: number
+  fromOffset: number
+  maxBatches: number
+  maxBytes: number
+  consistent: boolean
+}
+
+export type HeaderQuery = {
+  queueId: number
+  fromOffset: number
+  direction: 'forward' | 'backward'
+  limit: number
+  consistent: boolean
+}
+
+export interface RegistryStore {
+  /** Takes `count` fresh ids; returns the first of them. Ids start at 1 and are never given out twice. */
+  takeIds(kind: IdKind, count: number): Promise<number>
+
+  /** Creates a topic, unless there is one of this name. Queues come by `addQueue`. */
+  createTopic(topic: Topic): Promise<'created' | 'exists'>
+  /** Adds a queue to a topic. Repeating it changes nothing. */
+  addQueue(queue: Queue): Promise<'created' | 'exists'>
+  readTopic(topicName: string): Promise<TopicSnapshot | undefined>
+  /** Names in order, after `after`, at most `limit`. */
+  listTopics(page: { after?: string; limit: number }): Promise<string[]>
+  /** Records a queue's next offset, if it is greater than the recorded one. */
+  checkpointQueue(
+    topicName: string,
+    queueId: number,
+    nextOffset: number,
+  ): Promise<'advanced' | 'unchanged' | 'unknown_queue'>
+
+  createGroup(group: Group): Promise<'created' | 'exists'>
+  listGroups(page: { after?: string; limit: number }): Promise<string[]>
+  /** Everything of a group in one consistent read. */
+  readGroup(groupName: string): Promise<GroupSnapshot | undefined>
+  /** The group's own record. Not consistent. */
+  readGroupRecord(groupName: string): Promise<Group | undefined>
+  /**
+   * Subscribes: records the subscription and the group at its topic, and raises `metaVersion`, `version` and
+   * `rebalanceAsked`. Its queue offsets come by `addQueueOffset`, before.
+   */
+  createSubscription(subscription: Subscription): Promise<'created' | 'exists' | 'unknown_group'>
+  /** Replaces the settings of a subscription, and raises `metaVersion` and `version`. */
+  updateSubscription(
+    groupName: string,
+    topicName: string,
+    settings: SubscriptionSettings,
+  ): Promise<'updated' | 'unknown_subscription'>
+  /** Adds a group's place in a queue. `exists` if the group has one for this queue, whatever its id. */
+  addQueueOffset(offset: QueueOffset): Promise<'created' | 'exists'>
+  /** Raises `rebalanceAsked`, and wakes the group for the tick. Answers with the group as it is then. */
+  askRebalance(groupName: string): Promise<Group | undefined>
+  /** Raises `metaVersion` and `version`: offsets or settings have changed. Answers with the group as it is then. */
+  raiseMeta(groupName: string): Promise<Group | undefined>
+  /** Closes a rebalance that answered `asked`; raises `rbVersion` and `version` if it moved anything. */
+  finishRebalance(done: RebalanceDone): Promise<'done' | 'conflict'>
+  /** Groups that the tick has to look at: a rebalance was asked for, or they have members. */
+  listAwakeGroups(): Promise<AwakeGroup[]>
+  /** Lets a group sleep, unless it was asked something since. */
+  sleepGroup(group: AwakeGroup): Promise<void>
+
+  /** Moves a queue to another owner (0: to nobody) and raises its `offsetVersion`, if it is as the caller read it. */
+  moveQueue(move: QueueMove): Promise<'moved' | 'conflict'>
+  /** Records progress: only forward, only for the owner of this `offsetVersion`. */
+  commitOffset(commit: Commit): Promise<CommitOutcome>
+
+  /** Records a new consumer, or finds the one that has its name; its heartbeat is renewed. Answers with its id. */
+  registerConsumer(consumer: Consumer): Promise<number>
+  findConsumer(name: string): Promise<Consumer | undefined>
+  readConsumers(consumerIds: number[]): Promise<Consumer[]>
+  /** Renews a heartbeat. Undefined: the consumer is not known (any more). */
+  heartbeat(consumerId: number, nowMs: number): Promise<Consumer | undefined>
+  /** Joins: records the member and the group at its consumer, raises `rebalanceAsked`, wakes the group. */
+  joinGroup(member: Member): Promise<'joined' | 'unknown_consumer' | 'unknown_group'>
+  /** Leaves: removes the member, raises `rebalanceAsked`, wakes the group. */
+  leaveGroup(groupName: string, consumerId: number): Promise<'left' | 'not_a_member'>
+  /** Forgets a consumer; with `heartbeatBeforeMs` only if its last heartbeat is older. Answers with what it was. */
+  removeConsumer(consumerId: number, options?: { heartbeatBeforeMs: number }): Promise<Consumer | undefined>
+}
+
+/** `expected` are the versions that the run has read: a run that something overtook must not close. */
+export type RebalanceDone = {
+  groupName: string
+  asked: number
+  moved: boolean
+  expectedRbVersion: number
+  nowMs: number
+}
+
+export type AwakeGroup = { groupName: string; asked: number }
+
+export type QueueMove = {
+  groupName: string
+  queueOffsetId: number
+  /** What the caller read: the move is refused if the queue has changed owner since. */
+  expectedOffsetVersion: number
+  consumerId: number
+}
+
+export type Commit = {
+  groupName: string
+  queueOffsetId: number
+  offsetVersion: number
+  offset: number
+  /** The final commit: gives the queue's present ownership up by raising `offsetVersion`, also where the offset stays. */
+  release: boolean
+}
+
+export type CommitOutcome =
+  | { outcome: 'advanced'; offset: number; offsetVersion: number }
+  | { outcome: 'unchanged'; offset: number; offsetVersion: number }
+  | { outcome: 'fenced'; offset: number; offsetVersion: number }
+  | { outcome: 'unknown_queue' }
+
+/**
+ * The store could not do what it was asked. `throttled`: it refused, nothing was written. `unavailable`: it did not
+ * answer, or failed; whether a write happened is unknown.
+ */
+export class StoreError extends Error {
+  override name = 'StoreError' as const
+  readonly kind: 'throttled' | 'unavailable'
+
+  constructor(kind: 'throttled' | 'unavailable', message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.kind = kind
+  }
+}

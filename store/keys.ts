@@ -1,0 +1,60 @@
+import type { IdKind } from '../core/model.ts'
+
+/**
+ * Where each record of the registry lives. Both stores use these keys; nothing else builds one.
+ *
+ * | record         | pk               | sk              | written by                  | read by                        |
+ * |----------------|------------------|-----------------|-----------------------------|--------------------------------|
+ * | topic          | TOPIC#name       | TOPIC           | admin                       | publish, consume, admin, tick  |
+ * | queue          | TOPIC#name       | QUEUE#id        | admin; tick: checkpoint     | with its topic                 |
+ * | subscriber     | TOPIC#name       | GROUP#name      | admin                       | with its topic                 |
+ * | group          | GROUP#name       | GROUP           | admin, consume, tick        | consume, admin, tick           |
+ * | subscription   | GROUP#name       | SUB#topic       | admin                       | with its group                 |
+ * | queue offset   | GROUP#name       | OFFSET#id       | admin, tick; consume: commit| with its group                 |
+ * | offset of queue| GROUP#name       | QUEUE#id        | with the queue offset       | to find the offset of a queue  |
+ * | member         | GROUP#name       | MEMBER#consumer | consume, tick               | with its group                 |
+ * | consumer       | CONSUMER#id      | CONSUMER        | consume, tick               | consume, tick                  |
+ * | consumer name  | CONSUMERNAME#name| CONSUMER        | consume, tick               | consume                        |
+ * | names by kind  | NAMES#kind       | name            | admin                       | admin                          |
+ * | awake group    | AWAKE            | group name      | consume, admin, tick        | tick                           |
+ * | counter        | COUNTER#kind     | COUNTER         | admin, consume              | the same                       |
+ *
+ * Numbers in sort keys are padded to 16 digits, so that they sort as numbers.
+ */
+export type Key = { pk: string; sk: string }
+
+const digits = (id: number) => String(id).padStart(16, '0')
+
+export const keys = {
+  topicPartition: (topicName: string) => `TOPIC#${topicName}`,
+  topic: (topicName: string): Key => ({ pk: `TOPIC#${topicName}`, sk: 'TOPIC' }),
+  queue: (topicName: string, queueId: number): Key => ({ pk: `TOPIC#${topicName}`, sk: `QUEUE#${digits(queueId)}` }),
+  subscriber: (topicName: string, groupName: string): Key => ({ pk: `TOPIC#${topicName}`, sk: `GROUP#${groupName}` }),
+
+  groupPartition: (groupName: string) => `GROUP#${groupName}`,
+  group: (groupName: string): Key => ({ pk: `GROUP#${groupName}`, sk: 'GROUP' }),
+  subscription: (groupName: string, topicName: string): Key => ({ pk: `GROUP#${groupName}`, sk: `SUB#${topicName}` }),
+  queueOffset: (groupName: string, queueOffsetId: number): Key => ({
+    pk: `GROUP#${groupName}`,
+    sk: `OFFSET#${digits(queueOffsetId)}`,
+  }),
+  offsetOfQueue: (groupName: string, queueId: number): Key => ({
+    pk: `GROUP#${groupName}`,
+    sk: `QUEUE#${digits(queueId)}`,
+  }),
+  member: (groupName: string, consumerId: number): Key => ({
+    pk: `GROUP#${groupName}`,
+    sk: `MEMBER#${digits(consumerId)}`,
+  }),
+
+  consumer: (consumerId: number): Key => ({ pk: `CONSUMER#${digits(consumerId)}`, sk: 'CONSUMER' }),
+  consumerName: (consumerName: string): Key => ({ pk: `CONSUMERNAME#${consumerName}`, sk: 'CONSUMER' }),
+
+  namesPartition: (kind: 'topic' | 'group') => `NAMES#${kind}`,
+  name: (kind: 'topic' | 'group', name: string): Key => ({ pk: `NAMES#${kind}`, sk: name }),
+
+  awakePartition: 'AWAKE',
+  awake: (groupName: string): Key => ({ pk: 'AWAKE', sk: groupName }),
+
+  counter: (kind: IdKind): Key => ({ pk: `COUNTER#${kind}`, sk: 'COUNTER' }),
+}
