@@ -72,6 +72,8 @@ export type QueueOffset = {
   offsetVersion: number
   /** The owner; 0: nobody. */
   consumerId: number
+  /** The group's `rbVersion` that tells of this owner. Above the group's own: a rebalance moved it and did not finish. */
+  rbVersion: number
 }
 
 /** A consumer's membership in one group. */

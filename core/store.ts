@@ -72,12 +72,15 @@ export type HeaderQuery = {
   consistent: boolean
 }
 
+/** DynamoDB writes up to 100 items in one transaction. */
+export const maxQueuesAtOnce = 90
+
 export interface RegistryStore {
   /** Takes `count` fresh ids; returns the first of them. Ids start at 1 and are never given out twice. */
   takeIds(kind: IdKind, count: number): Promise<number>
 
-  /** Creates a topic, unless there is one of this name. Queues come by `addQueue`. */
-  createTopic(topic: Topic): Promise<'created' | 'exists'>
+  /** Creates a topic with its first queues, at most `maxQueuesAtOnce`, unless there is one of this name. */
+  createTopic(topic: Topic, queues: readonly Queue[]): Promise<'created' | 'exists'>
   /** Adds a queue to a topic. Repeating it changes nothing. */
   addQueue(queue: Queue): Promise<'created' | 'exists'>
   readTopic(topicName: string): Promise<TopicSnapshot | undefined>
@@ -156,6 +159,8 @@ export type QueueMove = {
   /** What the caller read: the move is refused if the queue has changed owner since. */
   expectedOffsetVersion: number
   consumerId: number
+  /** The `rbVersion` that the group will have when the move is told. */
+  rbVersion: number
 }
 
 export type Commit = {

@@ -1,0 +1,33 @@
+import type { Core } from '../core.ts'
+import { expireMembers } from '../group/expire.ts'
+import type { HeartbeatRequest, HeartbeatResponse } from '../protocol/membership.ts'
+
+const heartbeatSeconds = 10
+/** How often one container looks for dead members of a group that it hears of, as a part of the session time-out. */
+const expiryChecksPerSession = 6
+
+/** Says that consumers live; tells them whether they are known and what version their groups have. */
+export async function heartbeat(core: Core, request: HeartbeatRequest): Promise<HeartbeatResponse> {
+  const ids = [...new Set([request.consumerId, ...(request.consumerIds ?? [])].filter(id => id != null && id > 0))]
+  const nowMs = core.clock.now()
+  const consumers = await Promise.all(ids.map(id => core.store.heartbeat(id as number, nowMs)))
+  const groupNames = new Set(consumers.flatMap(consumer => consumer?.groupNames ?? []))
+  const versions: Record<string, number> = {}
+  for (const groupName of groupNames) {
+    await checkInPassing(core, groupName, nowMs)
+    const group = await core.groups.get(groupName)
+    if (group) versions[groupName] = group.version
+  }
+  const isDeleted = consumers.some(consumer => consumer === undefined)
+  return { suc: true, heatbeatTime: heartbeatSeconds, deleted: isDeleted ? 1 : 0, bakUrl: '', versions }
+}
+
+/** An active group notices its dead members by the heartbeats of the living; the tick is there for the others. */
+async function checkInPassing(core: Core, groupName: string, nowMs: number): Promise<void> {
+  const lastMs = core.expiryCheckedAtMs.get(groupName)
+  const everyMs = core.settings.sessionTimeoutMs / expiryChecksPerSession
+  if (lastMs !== undefined && nowMs >= lastMs && nowMs - lastMs < everyMs) return
+  core.expiryCheckedAtMs.set(groupName, nowMs)
+  const snapshot = await core.store.readGroup(groupName)
+  if (snapshot) await expireMembers(core, snapshot)
+}

@@ -1,0 +1,100 @@
+import { groupArrival } from '../arrivals.ts'
+import type { Core } from '../core.ts'
+import type { Group, GroupSnapshot, QueueOffset, Subscription } from '../model.ts'
+import type { AssignedQueue, PolledGroup, PollRequest, PollResponse } from '../protocol/membership.ts'
+
+/**
+ * Tells a consumer of its groups that have changed: those whose version is above the one that it names, each with the
+ * queues assigned to it. While nothing has changed the request is held, since PMQ's clients poll again at once; shortly
+ * after a rebalance only briefly, since they start their queues after some unchanged answers.
+ */
+export async function getConsumerGroupPolling(core: Core, request: PollRequest): Promise<PollResponse> {
+  const consumerId = request.consumerId ?? 0
+  const known = Object.entries(request.consumerGroupVersion ?? {})
+  const startedAt = core.clock.monotonic()
+  let isKnown: boolean | undefined
+
+  for (;;) {
+    const mark = core.arrivals.mark(known.map(([name]) => groupArrival(name)))
+    const groups = (await Promise.all(known.map(([name]) => core.groups.get(name)))).filter(
+      group => group !== undefined,
+    )
+    isKnown ??= (await core.store.readConsumers([consumerId])).length > 0
+    const changed = isKnown
+      ? groups.filter(group => group.version > (request.consumerGroupVersion?.[group.name] ?? 0))
+      : []
+    if (changed.length > 0) {
+      const consumerGroups = await readAssignments(core, consumerId, changed)
+      return { ...nothingNew(core, false), consumerGroups }
+    }
+    const holdMs = Math.min(request.waitMs ?? Number.POSITIVE_INFINITY, holdFor(core, groups))
+    const leftMs = holdMs - (core.clock.monotonic() - startedAt)
+    if (leftMs <= 0) return nothingNew(core, !isKnown)
+    await core.arrivals.wait(mark, Math.min(leftMs, core.settings.groupCacheMs))
+  }
+}
+
+const briefHoldMs = 500
+/** A PMQ client takes three unchanged answers after a rebalance before it starts. */
+const settlingMs = 10_000
+
+function holdFor(core: Core, groups: Group[]): number {
+  const nowMs = core.clock.now()
+  const isSettling = (group: Group) =>
+    group.rebalanceAsked > group.rebalanceDone || Math.abs(nowMs - group.rebalancedAtMs) < settlingMs
+  return groups.some(isSettling) ? Math.min(briefHoldMs, core.settings.pollHoldMs) : core.settings.pollHoldMs
+}
+
+const maxSleepMs = 2000
+
+function nothingNew(core: Core, isDeleted: boolean): PollResponse {
+  return {
+    suc: true,
+    sleepTime: Math.floor(core.random() * maxSleepMs),
+    consumerDeleted: isDeleted ? 1 : 0,
+    brokerMetaMode: -1,
+  }
+}
+
+async function readAssignments(core: Core, consumerId: number, changed: Group[]): Promise<Record<string, PolledGroup>> {
+  const snapshots = await Promise.all(changed.map(group => core.store.readGroup(group.name)))
+  const entries = snapshots
+    .filter(snapshot => snapshot !== undefined)
+    .map(snapshot => [snapshot.group.name, toPolledGroup(snapshot, consumerId)] as const)
+  return Object.fromEntries(entries)
+}
+
+function toPolledGroup({ group, subscriptions, offsets }: GroupSnapshot, consumerId: number): PolledGroup {
+  const { name, rbVersion, metaVersion, version } = group
+  const byTopic = new Map(subscriptions.map(subscription => [subscription.topicName, subscription]))
+  const queues: Record<string, AssignedQueue> = {}
+  for (const offset of offsets) {
+    const subscription = byTopic.get(offset.topicName)
+    if (subscription && offset.consumerId === consumerId) queues[offset.queueId] = toAssignedQueue(offset, subscription)
+  }
+  return { meta: { name, rbVersion, metaVersion, version }, queues }
+}
+
+function toAssignedQueue(offset: QueueOffset, subscription: Subscription): AssignedQueue {
+  return {
+    queueOffsetId: offset.queueOffsetId,
+    offsetVersion: offset.offsetVersion,
+    offset: offset.offset,
+    consumerGroupName: offset.groupName,
+    topicName: offset.topicName,
+    queueId: offset.queueId,
+    originTopicName: offset.topicName,
+    topicType: 1,
+    topicId: subscription.topicId,
+    delayProcessTime: 0,
+    threadSize: subscription.threadSize,
+    pullBatchSize: subscription.pullBatchSize,
+    consumerBatchSize: subscription.consumerBatchSize,
+    retryCount: 0,
+    stopFlag: 0,
+    traceFlag: 0,
+    lastId: 0,
+    maxPullTime: subscription.maxPullTimeSeconds,
+    timeout: 0,
+  }
+}

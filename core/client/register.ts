@@ -1,0 +1,21 @@
+import type { Core } from '../core.ts'
+import type { RegisterRequest, RegisterResponse } from '../protocol/membership.ts'
+
+/** Registers a consumer by its name. The same name gets the same id, and counts as alive from now on. */
+export async function register(core: Core, request: RegisterRequest): Promise<RegisterResponse> {
+  const { name, clientIp, sdkVersion, lan } = request
+  if (!name) return { suc: false, msg: 'ConsumerName不能为空！' }
+  if (!clientIp) return { suc: false, msg: 'Ip不能为空！' }
+  if (!sdkVersion) return { suc: false, msg: 'SdkVersion不能为空！' }
+  const known = await core.store.findConsumer(name)
+  const consumerId = await core.store.registerConsumer({
+    consumerId: known?.consumerId ?? (await core.store.takeIds('consumer', 1)),
+    name,
+    ip: clientIp,
+    sdkVersion,
+    lan: lan ?? '',
+    heartbeatAtMs: core.clock.now(),
+    groupNames: known?.groupNames ?? [],
+  })
+  return { suc: true, id: consumerId }
+}

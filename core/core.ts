@@ -1,0 +1,127 @@
+import { LRUCache } from 'lru-cache'
+import { type Arrivals, createArrivals, groupArrival } from './arrivals.ts'
+import { type Appender, createAppender, findEnd } from './log/append.ts'
+import type { Compression } from './log/encoding.ts'
+import { createLogReader, type LogReader } from './log/read.ts'
+import { resumeAt } from './log/resume.ts'
+import type { Group, TopicSnapshot } from './model.ts'
+import type { Clock } from './protocol/clock.ts'
+import type { Store } from './store.ts'
+
+/** Carries word of what happened to whoever acts on it without being called: EventBridge, or the process itself. */
+export type Bus = {
+  /** A group owes a rebalance. Losing it costs time only: the tick finds the group. */
+  groupChanged(groupName: string): Promise<void>
+}
+
+export type Settings = {
+  compression: Compression
+  /** IANA name of the zone in which `sendTime` is written for PMQ's clients. */
+  timeZone: string
+  /** How long a poll of a group is held while nothing changes. PMQ's clients poll again at once. */
+  pollHoldMs: number
+  /** How long a pull may be held while there is no message. 0 where waiting is paid for. */
+  pullHoldMs: number
+  /** A consumer whose last heartbeat is older is given up. Three heartbeats. */
+  sessionTimeoutMs: number
+  /** How old a topic, or a group's versions, may be when a request uses them. */
+  topicCacheMs: number
+  groupCacheMs: number
+  /** Bound of the cache of batches, in characters. */
+  batchCacheTextLength: number
+}
+
+export const defaultSettings: Settings = {
+  compression: 'small',
+  timeZone: 'UTC',
+  pollHoldMs: 5_000,
+  pullHoldMs: 0,
+  sessionTimeoutMs: 30_000,
+  topicCacheMs: 2_000,
+  groupCacheMs: 1_000,
+  batchCacheTextLength: 32 * 1024 * 1024,
+}
+
+export type CoreDeps = {
+  store: Store
+  clock: Clock
+  random: () => number
+  /** A new unique id, short since batches store it. */
+  newId: () => string
+  bus: Bus
+  settings: Settings
+}
+
+/** What the use cases share within one container: the store, and what may be remembered of it between requests. */
+export type Core = CoreDeps & {
+  append: Appender
+  /** The offset that a queue's next message will get; read from the store. */
+  findEnd: (topicName: string, queueId: number) => Promise<number>
+  reader: LogReader
+  arrivals: Arrivals
+  topics: Remembered<TopicSnapshot>
+  groups: Remembered<Group>
+  /** Topic → the queue that unkeyed messages go to, found by yielding to other publishers. */
+  preferredQueues: Map<string, number>
+  /** Group → when this container last looked for dead members. */
+  expiryCheckedAtMs: Map<string, number>
+}
+
+export function createCore(deps: CoreDeps): Core {
+  const { store, clock, random, settings } = deps
+  const arrivals = createArrivals(clock)
+  const groups = remember(clock, settings.groupCacheMs, name => store.readGroupRecord(name))
+  const appendDeps = {
+    store,
+    clock,
+    random,
+    resumeAt: (topicName: string, queueId: number, deep: boolean) => resumeAt(core, topicName, queueId, deep),
+  }
+  const core: Core = {
+    ...deps,
+    arrivals,
+    groups,
+    topics: remember(clock, settings.topicCacheMs, name => store.readTopic(name)),
+    reader: createLogReader({ store, clock, cacheTextLength: settings.batchCacheTextLength }),
+    append: createAppender(appendDeps),
+    findEnd: (topicName, queueId) => findEnd(appendDeps, topicName, queueId),
+    preferredQueues: new Map(),
+    expiryCheckedAtMs: new Map(),
+  }
+  return core
+}
+
+/** Whoever changed a group says so: this container's memory of it is dropped, and those who wait here look again. */
+export function groupHasChanged(core: Core, groupName: string): void {
+  core.groups.forget(groupName)
+  core.arrivals.announce(groupArrival(groupName))
+}
+
+/** Reads by name, remembering each answer for a short time. Absence is not remembered. */
+export type Remembered<T> = { get(name: string): Promise<T | undefined>; forget(name: string): void }
+
+const maxRemembered = 10_000
+
+function remember<T>(clock: Clock, lifeMs: number, read: (name: string) => Promise<T | undefined>): Remembered<T> {
+  const known = new LRUCache<string, { value: Promise<T | undefined>; readAtMs: number }>({ max: maxRemembered })
+  return {
+    get(name) {
+      const nowMs = clock.now()
+      const entry = known.get(name)
+      if (entry && nowMs >= entry.readAtMs && nowMs - entry.readAtMs < lifeMs) return entry.value
+      const value = read(name)
+      const fresh = { value, readAtMs: nowMs }
+      known.set(name, fresh)
+      const drop = () => {
+        if (known.peek(name) === fresh) known.delete(name)
+      }
+      value.then(found => {
+        if (found === undefined) drop()
+      }, drop)
+      return value
+    },
+    forget(name) {
+      known.delete(name)
+    },
+  }
+}

@@ -1,0 +1,30 @@
+import type { Core } from '../core.ts'
+import type { GroupSnapshot } from '../model.ts'
+
+/**
+ * Gives up the members of a group whose heartbeat is too old. First the consumer is removed, if it has not come back
+ * meanwhile: from then on its heartbeats are answered with `deleted: 1`. Then it leaves its groups. A run that dies in
+ * between leaves members without a consumer, which the next run lets go.
+ */
+export async function expireMembers(core: Core, { members }: GroupSnapshot): Promise<void> {
+  const consumers = await core.store.readConsumers(members.map(member => member.consumerId))
+  const heartbeats = new Map(consumers.map(consumer => [consumer.consumerId, consumer.heartbeatAtMs]))
+  const heartbeatBeforeMs = core.clock.now() - core.settings.sessionTimeoutMs
+  for (const member of members) {
+    const heartbeatAtMs = heartbeats.get(member.consumerId)
+    if (heartbeatAtMs === undefined) {
+      await leave(core, member.consumerId, [member.groupName])
+    } else if (heartbeatAtMs < heartbeatBeforeMs) {
+      const removed = await core.store.removeConsumer(member.consumerId, { heartbeatBeforeMs })
+      if (removed) await leave(core, member.consumerId, removed.groupNames)
+    }
+  }
+}
+
+/** Takes a consumer out of groups, and has them rebalanced. */
+export async function leave(core: Core, consumerId: number, groupNames: readonly string[]): Promise<void> {
+  for (const groupName of groupNames) {
+    const outcome = await core.store.leaveGroup(groupName, consumerId)
+    if (outcome === 'left') await core.bus.groupChanged(groupName)
+  }
+}

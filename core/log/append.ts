@@ -1,0 +1,232 @@
+import type { Batch, BatchHeader } from '../model.ts'
+import { fullJitterMs } from '../protocol/backoff.ts'
+import type { Clock } from '../protocol/clock.ts'
+import type { LogStore } from '../store.ts'
+import { type Boundaries, createBoundaries } from './boundaries.ts'
+import type { EncodedText } from './encoding.ts'
+
+/**
+ * Appends batches to queues so that offsets are dense (P2) and a publish is stored once (P8).
+ *
+ * A put is only ever tried at a true boundary: 1, or where an existing batch ends. So the batches of a queue form one
+ * chain, and put-if-absent lets each boundary be taken once. A refusal names the winner, whose end is the next boundary;
+ * whoever walks on from winner to winner sees every batch in between, and thereby also an earlier attempt of its own.
+ *
+ * | answer to the put | what follows |
+ * |---|---|
+ * | stored | done |
+ * | taken, by our own publishId | done: an attempt of ours whose answer was lost |
+ * | taken, first time | at once at the winner's end |
+ * | taken again | unpinned: `contended`, the caller goes to another queue; pinned: walk to the tail, wait, retry |
+ * | throttled | known not to be applied: wait, retry |
+ * | unknown | retry at the same base with the same publishId until it is known |
+ */
+export type AppendRequest = EncodedText & {
+  topicName: string
+  queueId: number
+  count: number
+  publishId: string
+  retentionMs: number
+  /** Stays in its queue however contended it is: it has a key, or was sent to this very queue. */
+  pinned: boolean
+  /** A retried publish: look for an earlier attempt among the batches of this age or less. */
+  lookBackMs?: number
+}
+
+export type AppendResult =
+  | { outcome: 'stored'; base: number; appendedAtMs: number }
+  /** An earlier attempt had been stored; it is now found. */
+  | { outcome: 'found'; base: number }
+  | { outcome: 'contended' }
+  | { outcome: 'throttled' }
+  | { outcome: 'unknown'; cause: unknown }
+
+export type AppendDeps = {
+  store: LogStore
+  clock: Clock
+  random: () => number
+  /** Where a queue's log ends, by what the registry knows: its checkpoint; with `deep`, the commits of its groups too. */
+  resumeAt: (topicName: string, queueId: number, deep: boolean) => Promise<number>
+}
+
+export type Appender = (request: AppendRequest) => Promise<AppendResult>
+
+/** Seconds, since a boundary must not be used long after it was learned; and below every client's time-out. */
+export const appendDeadlineMs = 8_000
+/** How long behind `expiresAtMs` TTL may delete a batch: a day, so that the head's checkpoint may be late. */
+export const ttlDelayMs = 86_400_000
+/** By how much the clocks of two writers may differ when a retried publish looks back. */
+const clockToleranceMs = 60_000
+const contention = { baseMs: 10, maxMs: 500 }
+const headersPerRead = 100
+const endOfLog = Number.MAX_SAFE_INTEGER
+
+const endOf = (batch: BatchHeader) => batch.base + batch.count
+
+export function createAppender(deps: AppendDeps): Appender {
+  const boundaries = createBoundaries(deps.clock.now)
+  const append = (request: AppendRequest) => appendOnce(deps, boundaries, request)
+  // Where a later put could take effect without the earlier one, it would leave a hole: one at a time for each queue.
+  return deps.store.appendsInOrder ? append : inLanes(append)
+}
+
+async function appendOnce(deps: AppendDeps, boundaries: Boundaries, request: AppendRequest): Promise<AppendResult> {
+  const { store, clock, random } = deps
+  const { queueId, count, publishId } = request
+  const deadlineMs = clock.now() + appendDeadlineMs
+
+  // The boundary comes first: what is appended behind it from now on is seen on the way, what lies before it by the look-back.
+  const end = boundaries.get(queueId) ?? (await learnEnd(deps, boundaries, request))
+  if (request.lookBackMs !== undefined) {
+    const found = await findPublish(deps, queueId, publishId, request.lookBackMs)
+    if (found !== undefined) return { outcome: 'found', base: found.base }
+  }
+  let base = boundaries.get(queueId) ?? end
+  let retry = 0
+  let isFirstRefusal = true
+  let doubt: { cause: unknown } | undefined
+  const pause = () => clock.sleep(fullJitterMs(contention, retry++, random))
+
+  for (;;) {
+    const nowMs = clock.now()
+    if (nowMs >= deadlineMs) return doubt ? { outcome: 'unknown', cause: doubt.cause } : { outcome: 'throttled' }
+    const answer = store.appendBatch(toBatch(request, base, nowMs))
+    if (store.appendsInOrder) boundaries.set(queueId, base + count, nowMs)
+    const result = await answer
+    switch (result.outcome) {
+      case 'stored':
+        if (!store.appendsInOrder) boundaries.set(queueId, base + count, nowMs)
+        return { outcome: 'stored', base, appendedAtMs: nowMs }
+      case 'taken': {
+        doubt = undefined
+        base = endOf(result.winner)
+        boundaries.set(queueId, base, nowMs)
+        if (result.winner.publishId === publishId) return { outcome: 'found', base: result.winner.base }
+        if (isFirstRefusal) {
+          isFirstRefusal = false
+          break
+        }
+        if (!request.pinned) return { outcome: 'contended' }
+        await pause()
+        const walk = await walkToTail(deps, request, base)
+        if (walk.own !== undefined) return { outcome: 'found', base: walk.own.base }
+        base = walk.end
+        break
+      }
+      case 'throttled':
+        await pause()
+        break
+      case 'unknown':
+        doubt = { cause: result.cause }
+        await pause()
+        break
+    }
+  }
+}
+
+async function learnEnd(deps: AppendDeps, boundaries: Boundaries, request: AppendRequest): Promise<number> {
+  const { topicName, queueId } = request
+  const askedAtMs = deps.clock.now()
+  const end = await findEnd(deps, topicName, queueId)
+  // Another append may have learned it meanwhile, and gone on from there.
+  if (boundaries.get(queueId) === undefined) boundaries.set(queueId, end, askedAtMs)
+  return end
+}
+
+function toBatch(request: AppendRequest, base: number, nowMs: number): Batch {
+  const { queueId, count, publishId, codec, bytes, retentionMs } = request
+  return { queueId, base, count, publishId, appendedAtMs: nowMs, expiresAtMs: nowMs + retentionMs, codec, bytes }
+}
+
+/**
+ * Where the log ends. The tail says it, unless it was trimmed: TTL deletes in no order, so behind a tail that is due
+ * for deletion newer batches may be gone already. Then the registry remembers: see "Never forget the head".
+ */
+export async function findEnd(deps: AppendDeps, topicName: string, queueId: number): Promise<number> {
+  const tail = await findTail(deps.store, queueId)
+  const isTrusted = tail !== undefined && deps.clock.now() < tail.expiresAtMs + ttlDelayMs
+  return Math.max(tail === undefined ? 1 : endOf(tail), await deps.resumeAt(topicName, queueId, !isTrusted))
+}
+
+/** The last batch that a queue has now, by a consistent read. */
+export async function findTail(store: LogStore, queueId: number): Promise<BatchHeader | undefined> {
+  const [tail] = await store.readHeaders({
+    queueId,
+    fromOffset: endOfLog,
+    direction: 'backward',
+    limit: 1,
+    consistent: true,
+  })
+  return tail
+}
+
+/** Goes from boundary to boundary up to the end of the log, past every batch, looking for our own. */
+async function walkToTail(
+  deps: AppendDeps,
+  { topicName, queueId, publishId }: AppendRequest,
+  from: number,
+): Promise<{ end: number; own?: BatchHeader }> {
+  let end = from
+  let holes = 0
+  for (;;) {
+    const page = await deps.store.readHeaders({
+      queueId,
+      fromOffset: end,
+      direction: 'forward',
+      limit: headersPerRead,
+      consistent: true,
+    })
+    let hasHole = false
+    for (const header of page) {
+      hasHole = header.base !== end
+      if (hasHole) break
+      if (header.publishId === publishId) return { end, own: header }
+      end = endOf(header)
+    }
+    // A query is no snapshot: it may pass a place just before a batch is put there, and then find the next one. Only a
+    // hole that stays was trimmed, and a boundary before it must not be used again.
+    if (hasHole && ++holes > 1) return { end: await findEnd(deps, topicName, queueId) }
+    if (!hasHole && page.length < headersPerRead) return { end }
+  }
+}
+
+/** Looks for an earlier attempt of a publish, from the end of the log back to when that attempt can have been sent. */
+export async function findPublish(
+  deps: Pick<AppendDeps, 'store' | 'clock'>,
+  queueId: number,
+  publishId: string,
+  lookBackMs: number,
+): Promise<BatchHeader | undefined> {
+  const oldestMs = deps.clock.now() - lookBackMs - clockToleranceMs
+  let fromOffset = endOfLog
+  for (;;) {
+    const page = await deps.store.readHeaders({
+      queueId,
+      fromOffset,
+      direction: 'backward',
+      limit: headersPerRead,
+      consistent: true,
+    })
+    for (const header of page) {
+      if (header.publishId === publishId) return header
+      if (header.appendedAtMs < oldestMs) return undefined
+      fromOffset = header.base - 1
+    }
+    if (page.length < headersPerRead || fromOffset < 1) return undefined
+  }
+}
+
+/** Runs the appends of one queue one after the other, those of different queues at once. */
+function inLanes(append: Appender): Appender {
+  const lanes = new Map<number, Promise<unknown>>()
+  return request => {
+    const before = lanes.get(request.queueId) ?? Promise.resolve()
+    const run = before.then(() => append(request))
+    const settled = run.catch(() => undefined)
+    lanes.set(request.queueId, settled)
+    settled.then(() => {
+      if (lanes.get(request.queueId) === settled) lanes.delete(request.queueId)
+    })
+    return run
+  }
+}

@@ -1,0 +1,16 @@
+import type { Core } from '../core.ts'
+import { findTail } from './append.ts'
+
+/**
+ * Records in the registry how far each queue of a topic reaches, so that it is not forgotten when every batch is past
+ * retention. Due at least hourly; TTL runs a day behind retention, so it has a day to be late.
+ */
+export async function checkpointTopic(core: Pick<Core, 'store'>, topicName: string): Promise<void> {
+  const snapshot = await core.store.readTopic(topicName)
+  for (const queue of snapshot?.queues ?? []) {
+    const tail = await findTail(core.store, queue.queueId)
+    if (tail === undefined) continue
+    const nextOffset = tail.base + tail.count
+    if (nextOffset > queue.checkpoint) await core.store.checkpointQueue(topicName, queue.queueId, nextOffset)
+  }
+}

@@ -1,0 +1,44 @@
+import { listAll } from './admin/list.ts'
+import type { Core } from './core.ts'
+import { expireMembers } from './group/expire.ts'
+import { rebalance } from './group/rebalance.ts'
+import { checkpointTopic } from './log/checkpoint.ts'
+import { hashKey } from './log/placement.ts'
+
+/**
+ * What happens without a caller, every minute: gives up dead members, finishes rebalances that were asked for, and once
+ * an hour records how far each queue reaches. Everything here may run twice at once. Groups without members and without
+ * a rebalance to do are asleep and cost nothing; each topic has its own minute of the hour.
+ */
+export async function tick(core: Core): Promise<TickReport> {
+  const report: TickReport = { groups: 0, topics: 0, failed: [] }
+  const attempt = async (what: string, act: () => Promise<void>) => {
+    try {
+      await act()
+    } catch (cause) {
+      // One group must not keep the others from their turn; the next tick tries again.
+      report.failed.push({ what, cause })
+    }
+  }
+  for (const awake of await core.store.listAwakeGroups()) {
+    report.groups++
+    await attempt(`group ${awake.groupName}`, async () => {
+      const before = await core.store.readGroup(awake.groupName)
+      if (before) await expireMembers(core, before)
+      await rebalance(core, awake.groupName)
+      const after = await core.store.readGroup(awake.groupName)
+      const isQuiet = !after || (after.members.length === 0 && after.group.rebalanceDone >= after.group.rebalanceAsked)
+      if (isQuiet) await core.store.sleepGroup(awake)
+    })
+  }
+  const minute = Math.floor(core.clock.now() / 60_000) % 60
+  for (const topicName of await listAll(page => core.store.listTopics(page))) {
+    if (hashKey(topicName) % 60 !== minute) continue
+    report.topics++
+    await attempt(`topic ${topicName}`, () => checkpointTopic(core, topicName))
+  }
+  return report
+}
+
+/** What a tick looked at, and what it could not do. */
+export type TickReport = { groups: number; topics: number; failed: { what: string; cause: unknown }[] }
