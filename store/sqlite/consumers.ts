@@ -1,0 +1,78 @@
+import type { Consumer, Group } from '../../core/model.ts'
+import type { RegistryStore } from '../../core/store.ts'
+import { keys } from '../keys.ts'
+import type { Database } from './database.ts'
+import { askAndWake } from './groups.ts'
+import type { Records } from './records.ts'
+
+type ConsumerOperations = Pick<
+  RegistryStore,
+  'registerConsumer' | 'findConsumer' | 'readConsumers' | 'heartbeat' | 'joinGroup' | 'leaveGroup' | 'removeConsumer'
+>
+
+type NameRecord = { consumerId: number }
+
+export function createConsumers(database: Database, written: Records, durable: Records): ConsumerOperations {
+  return {
+    registerConsumer: consumer =>
+      database.write(() => {
+        const { consumerId } = written.get<NameRecord>(keys.consumerName(consumer.name)) ?? consumer
+        const known = written.get<Consumer>(keys.consumer(consumerId))
+        written.put(keys.consumerName(consumer.name), { consumerId })
+        written.put(keys.consumer(consumerId), { ...consumer, consumerId, groupNames: known?.groupNames ?? [] })
+        return consumerId
+      }),
+
+    findConsumer: name =>
+      database.read(() => {
+        const found = durable.get<NameRecord>(keys.consumerName(name))
+        return found && durable.get<Consumer>(keys.consumer(found.consumerId))
+      }),
+
+    readConsumers: consumerIds =>
+      database.read(() =>
+        consumerIds
+          .map(consumerId => durable.get<Consumer>(keys.consumer(consumerId)))
+          .filter(consumer => consumer !== undefined),
+      ),
+
+    heartbeat: (consumerId, nowMs) =>
+      database.write(() => {
+        const consumer = written.get<Consumer>(keys.consumer(consumerId))
+        if (!consumer) return undefined
+        const alive = { ...consumer, heartbeatAtMs: nowMs }
+        written.put(keys.consumer(consumerId), alive)
+        return alive
+      }),
+
+    joinGroup: member =>
+      database.write(() => {
+        const consumer = written.get<Consumer>(keys.consumer(member.consumerId))
+        if (!consumer) return 'unknown_consumer'
+        const group = written.get<Group>(keys.group(member.groupName))
+        if (!group) return 'unknown_group'
+        written.put(keys.member(member.groupName, member.consumerId), member)
+        const groupNames = [...new Set([...consumer.groupNames, member.groupName])]
+        written.put(keys.consumer(member.consumerId), { ...consumer, groupNames })
+        askAndWake(written, group)
+        return 'joined'
+      }),
+
+    leaveGroup: (groupName, consumerId) =>
+      database.write(() => {
+        if (!written.delete(keys.member(groupName, consumerId))) return 'not_a_member'
+        const group = written.get<Group>(keys.group(groupName))
+        if (group) askAndWake(written, group)
+        return 'left'
+      }),
+
+    removeConsumer: (consumerId, options) =>
+      database.write(() => {
+        const consumer = written.get<Consumer>(keys.consumer(consumerId))
+        if (!consumer || (options && consumer.heartbeatAtMs >= options.heartbeatBeforeMs)) return undefined
+        written.delete(keys.consumer(consumerId))
+        written.delete(keys.consumerName(consumer.name))
+        return consumer
+      }),
+  }
+}

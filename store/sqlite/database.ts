@@ -1,0 +1,117 @@
+import { DatabaseSync } from 'node:sqlite'
+import { StoreError } from '../../core/store.ts'
+
+/**
+ * The database under the SQLite store, and its group commit.
+ *
+ * Writes of the same turn of the event loop share one transaction, and so one fsync; each is answered after it. They take
+ * effect in the order of the calls. Readers of a file have a connection of their own, so that nobody sees what is not
+ * durable yet.
+ *
+ * Once SQLite reports an error while writing (disk full, I/O), what is on disk is uncertain: the store refuses everything
+ * from then on, until it is opened again and SQLite has recovered its log.
+ */
+export type Database = {
+  readonly reader: DatabaseSync
+  readonly writer: DatabaseSync
+  /** Runs `act` in the open transaction; resolves with its result once that is durable. */
+  write<T>(act: () => T): Promise<T>
+  /** Runs `act` outside of any transaction. */
+  read<T>(act: () => T): Promise<T>
+  close(): void
+}
+
+const schema = `
+  CREATE TABLE IF NOT EXISTS log (
+    q INTEGER NOT NULL, o INTEGER NOT NULL, n INTEGER NOT NULL, p TEXT NOT NULL,
+    t INTEGER NOT NULL, e INTEGER NOT NULL, c INTEGER NOT NULL, b BLOB NOT NULL,
+    PRIMARY KEY (q, o)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS registry (
+    pk TEXT NOT NULL, sk TEXT NOT NULL, doc TEXT NOT NULL,
+    PRIMARY KEY (pk, sk)
+  ) STRICT, WITHOUT ROWID;
+`
+
+type Waiter = { resolve: () => void; reject: (error: unknown) => void }
+
+export function openDatabase(path: string): Database {
+  const writer = new DatabaseSync(path)
+  // FULL: a commit returns after the fsync of the write-ahead log. A larger log is folded back less often.
+  writer.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000;')
+  writer.exec(schema)
+  const reader = path === ':memory:' ? writer : new DatabaseSync(path, { readOnly: true })
+  let waiters: Waiter[] | undefined
+  let failure: StoreError | undefined
+
+  function fail(cause: unknown): StoreError {
+    failure ??= new StoreError('unavailable', `the store ${path} failed while writing and has to be opened again`, {
+      cause,
+    })
+    abort(failure)
+    return failure
+  }
+
+  function abort(error: unknown): void {
+    const rejected = waiters ?? []
+    waiters = undefined
+    if (writer.isTransaction) writer.exec('ROLLBACK')
+    for (const waiter of rejected) waiter.reject(error)
+  }
+
+  function commit(): void {
+    if (waiters === undefined) return
+    try {
+      writer.exec('COMMIT')
+    } catch (cause) {
+      fail(cause)
+      return
+    }
+    const answered = waiters
+    waiters = undefined
+    for (const waiter of answered) waiter.resolve()
+  }
+
+  function begin(): Waiter[] {
+    writer.exec('BEGIN IMMEDIATE')
+    setImmediate(commit)
+    return []
+  }
+
+  return {
+    reader,
+    writer,
+    write(act) {
+      return new Promise((resolve, reject) => {
+        if (failure) return reject(failure)
+        try {
+          waiters ??= begin()
+          const value = act()
+          waiters.push({ resolve: () => resolve(value), reject })
+        } catch (error) {
+          if (isSqliteError(error)) return reject(fail(error))
+          // Half of an act must not become durable with the acts of others, so none of them does.
+          abort(
+            new StoreError('unavailable', 'a write of the same transaction went wrong; nothing was written', {
+              cause: error,
+            }),
+          )
+          reject(error)
+        }
+      })
+    },
+    async read(act) {
+      if (failure) throw failure
+      return act()
+    },
+    close() {
+      commit()
+      if (reader !== writer) reader.close()
+      writer.close()
+    },
+  }
+}
+
+function isSqliteError(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR'
+}

@@ -1,0 +1,158 @@
+import { decideCommit } from '../../core/group/commit.ts'
+import { askRebalance, finishRebalance, raiseMeta } from '../../core/group/versions.ts'
+import type { Group, Member, QueueOffset, Subscription } from '../../core/model.ts'
+import type { RegistryStore } from '../../core/store.ts'
+import { keys } from '../keys.ts'
+import type { Database } from './database.ts'
+import type { Records } from './records.ts'
+
+type GroupOperations = Pick<
+  RegistryStore,
+  | 'createGroup'
+  | 'listGroups'
+  | 'readGroup'
+  | 'readGroupRecord'
+  | 'createSubscription'
+  | 'updateSubscription'
+  | 'addQueueOffset'
+  | 'askRebalance'
+  | 'raiseMeta'
+  | 'finishRebalance'
+  | 'listAwakeGroups'
+  | 'sleepGroup'
+  | 'moveQueue'
+  | 'commitOffset'
+>
+
+export function createGroups(database: Database, written: Records, durable: Records): GroupOperations {
+  return {
+    createGroup: group =>
+      database.write(() => {
+        if (written.get(keys.group(group.name))) return 'exists'
+        written.put(keys.group(group.name), group)
+        written.put(keys.name('group', group.name), {})
+        return 'created'
+      }),
+
+    listGroups: ({ after, limit }) =>
+      database.read(() => durable.listKeys(keys.namesPartition('group'), after ?? '', limit)),
+
+    readGroup: groupName =>
+      database.read(() => {
+        const records = durable.list<unknown>(keys.groupPartition(groupName))
+        const group = records.find(record => record.sk === 'GROUP')?.doc as Group | undefined
+        if (!group) return undefined
+        const ofKind = (prefix: string) => records.filter(({ sk }) => sk.startsWith(prefix)).map(({ doc }) => doc)
+        return {
+          group,
+          subscriptions: ofKind('SUB#') as Subscription[],
+          offsets: ofKind('OFFSET#') as QueueOffset[],
+          members: ofKind('MEMBER#') as Member[],
+        }
+      }),
+
+    readGroupRecord: groupName => database.read(() => durable.get<Group>(keys.group(groupName))),
+
+    createSubscription: subscription =>
+      database.write(() => {
+        const { groupName, topicName } = subscription
+        const group = written.get<Group>(keys.group(groupName))
+        if (!group) return 'unknown_group'
+        if (written.get(keys.subscription(groupName, topicName))) return 'exists'
+        written.put(keys.subscription(groupName, topicName), subscription)
+        written.put(keys.subscriber(topicName, groupName), {})
+        askAndWake(written, raiseMeta(group))
+        return 'created'
+      }),
+
+    updateSubscription: (groupName, topicName, settings) =>
+      database.write(() => {
+        const key = keys.subscription(groupName, topicName)
+        const group = written.get<Group>(keys.group(groupName))
+        const subscription = written.get<Subscription>(key)
+        if (!group || !subscription) return 'unknown_subscription'
+        written.put(key, { ...subscription, ...settings })
+        written.put(keys.group(groupName), raiseMeta(group))
+        return 'updated'
+      }),
+
+    addQueueOffset: offset =>
+      database.write(() => {
+        const ofQueue = keys.offsetOfQueue(offset.groupName, offset.queueId)
+        if (written.get(ofQueue)) return 'exists'
+        written.put(ofQueue, {})
+        written.put(keys.queueOffset(offset.groupName, offset.queueOffsetId), offset)
+        return 'created'
+      }),
+
+    askRebalance: groupName =>
+      database.write(() => {
+        const group = written.get<Group>(keys.group(groupName))
+        return group && askAndWake(written, group)
+      }),
+
+    raiseMeta: groupName =>
+      database.write(() => {
+        const group = written.get<Group>(keys.group(groupName))
+        if (!group) return undefined
+        const raised = raiseMeta(group)
+        written.put(keys.group(groupName), raised)
+        return raised
+      }),
+
+    finishRebalance: done =>
+      database.write(() => {
+        const group = written.get<Group>(keys.group(done.groupName))
+        const finished = group && finishRebalance(group, done)
+        if (!finished) return 'conflict'
+        written.put(keys.group(done.groupName), finished)
+        return 'done'
+      }),
+
+    listAwakeGroups: () =>
+      database.read(() =>
+        durable
+          .list<{ asked: number }>(keys.awakePartition)
+          .map(({ sk, doc }) => ({ groupName: sk, asked: doc.asked })),
+      ),
+
+    sleepGroup: ({ groupName, asked }) =>
+      database.write(() => {
+        if (written.get<{ asked: number }>(keys.awake(groupName))?.asked === asked)
+          written.delete(keys.awake(groupName))
+      }),
+
+    moveQueue: ({ groupName, queueOffsetId, expectedOffsetVersion, consumerId, rbVersion }) =>
+      database.write(() => {
+        const key = keys.queueOffset(groupName, queueOffsetId)
+        const offset = written.get<QueueOffset>(key)
+        if (offset?.offsetVersion !== expectedOffsetVersion) return 'conflict'
+        written.put(key, { ...offset, consumerId, rbVersion, offsetVersion: offset.offsetVersion + 1 })
+        return 'moved'
+      }),
+
+    commitOffset: commit =>
+      database.write(() => {
+        const key = keys.queueOffset(commit.groupName, commit.queueOffsetId)
+        const current = written.get<QueueOffset>(key)
+        const decided = decideCommit(current, commit)
+        if (!current || decided.outcome === 'unknown_queue' || decided.outcome === 'fenced') return decided
+        const { offset, offsetVersion } = decided
+        if (offset !== current.offset || offsetVersion !== current.offsetVersion) {
+          written.put(key, { ...current, offset, offsetVersion })
+        }
+        return decided
+      }),
+  }
+}
+
+/**
+ * Records that a group is owed a rebalance, and puts it among those that the tick looks at. The count only grows, so that
+ * it also tells whether a group was asked something since the tick has read it.
+ */
+export function askAndWake(written: Records, group: Group): Group {
+  const asked = askRebalance(group)
+  written.put(keys.group(group.name), asked)
+  written.put(keys.awake(group.name), { asked: asked.rebalanceAsked })
+  return asked
+}
