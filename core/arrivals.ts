@@ -9,7 +9,9 @@ export type Arrivals = {
   mark(topics: readonly string[]): Mark
   announce(topic: string): void
   /** Resolves once anything was announced since the mark, or after `ms` milliseconds. */
-  wait(mark: Mark, ms: number): Promise<void>
+  wait(mark: Mark, ms: number): Promise<'announced' | 'time' | 'closed'>
+  /** Ends all waits, and lets nobody wait any more: the process is about to end. */
+  close(): void
 }
 export type Mark = { topics: readonly string[]; seen: readonly number[] }
 
@@ -19,6 +21,7 @@ export const groupArrival = (groupName: string) => `group:${groupName}`
 export function createArrivals(clock: Clock): Arrivals {
   const counts = new Map<string, number>()
   const waiting = new Map<string, Set<AbortController>>()
+  let isClosed = false
   const countOf = (topic: string) => counts.get(topic) ?? 0
 
   return {
@@ -28,18 +31,28 @@ export function createArrivals(clock: Clock): Arrivals {
       for (const waiter of waiting.get(topic) ?? []) waiter.abort()
     },
     async wait({ topics, seen }, ms) {
-      if (topics.some((topic, i) => countOf(topic) !== seen[i])) return
-      const waiter = new AbortController()
-      for (const topic of topics) {
-        const waiters = waiting.get(topic) ?? new Set()
-        waiting.set(topic, waiters.add(waiter))
-      }
-      await clock.sleep(ms, waiter.signal)
-      for (const topic of topics) {
-        const waiters = waiting.get(topic)
-        waiters?.delete(waiter)
-        if (waiters?.size === 0) waiting.delete(topic)
-      }
+      const isAnnounced = () => topics.some((topic, i) => countOf(topic) !== seen[i])
+      if (!isClosed && !isAnnounced()) await sleepUntilWoken(topics, ms)
+      if (isClosed) return 'closed'
+      return isAnnounced() ? 'announced' : 'time'
     },
+    close() {
+      isClosed = true
+      for (const waiters of waiting.values()) for (const waiter of waiters) waiter.abort()
+    },
+  }
+
+  async function sleepUntilWoken(topics: readonly string[], ms: number): Promise<void> {
+    const waiter = new AbortController()
+    for (const topic of topics) {
+      const waiters = waiting.get(topic) ?? new Set()
+      waiting.set(topic, waiters.add(waiter))
+    }
+    await clock.sleep(ms, waiter.signal)
+    for (const topic of topics) {
+      const waiters = waiting.get(topic)
+      waiters?.delete(waiter)
+      if (waiters?.size === 0) waiting.delete(topic)
+    }
   }
 }

@@ -30,7 +30,8 @@ export async function getConsumerGroupPolling(core: Core, request: PollRequest):
     const holdMs = Math.min(request.waitMs ?? Number.POSITIVE_INFINITY, holdFor(core, groups))
     const leftMs = holdMs - (core.clock.monotonic() - startedAt)
     if (leftMs <= 0) return nothingNew(core, !isKnown)
-    await core.arrivals.wait(mark, Math.min(leftMs, core.settings.groupCacheMs))
+    const woken = await core.arrivals.wait(mark, Math.min(leftMs, core.settings.groupCacheMs))
+    if (woken === 'closed') return nothingNew(core, !isKnown)
   }
 }
 

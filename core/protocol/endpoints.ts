@@ -20,6 +20,8 @@ export type Endpoint = {
   readonly response: v.GenericSchema
   /** Status of a success, where it is not 200. */
   readonly status?: number
+  /** PMQ's answer to a client that sends no body at all; without one, that is an empty request. */
+  readonly refusalOfNothing?: string
   readonly summary: string
 }
 
@@ -40,6 +42,7 @@ export const endpoints = {
     path: `${consumer}/publish`,
     request: publish.publishRequest,
     response: publish.publishResponse,
+    refusalOfNothing: 'request is null!',
     summary: 'Append messages to a topic; answered when they are durable.',
   },
   getTopicQueueIds: {
@@ -55,6 +58,7 @@ export const endpoints = {
     path: `${consumer}/register`,
     request: membership.registerRequest,
     response: membership.registerResponse,
+    refusalOfNothing: 'ConsumerRegisterRequest不能为空！',
     summary: 'Register a consumer by name; the same name gets the same id.',
   },
   registerConsumerGroup: {
@@ -69,6 +73,7 @@ export const endpoints = {
     path: `${consumer}/deRegister`,
     request: membership.deregisterRequest,
     response: membership.deregisterResponse,
+    refusalOfNothing: 'ConsumerDeRegisterRequest id 不能为空！',
     summary: 'Leave all groups and forget the consumer.',
   },
   heartbeat: {
@@ -90,6 +95,7 @@ export const endpoints = {
     path: `${consumer}/pullData`,
     request: pull.pullRequest,
     response: pull.pullResponse,
+    refusalOfNothing: '参数不能为空！',
     summary: 'Read messages of a queue after an offset.',
   },
   commitOffset: {

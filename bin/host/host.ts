@@ -1,0 +1,109 @@
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createCore, defaultSettings, groupHasChanged } from '../../core/core.ts'
+import { rebalance } from '../../core/group/rebalance.ts'
+import { ttlDelayMs } from '../../core/log/append.ts'
+import { systemClock } from '../../core/protocol/clock.ts'
+import { tick } from '../../core/tick.ts'
+import { adminRoutes } from '../../functions/edge/admin-routes.ts'
+import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-routes.ts'
+import { newId } from '../../functions/edge/core.ts'
+import { httpHandler } from '../../functions/edge/http.ts'
+import { logError } from '../../functions/edge/log.ts'
+import { publishRoutes } from '../../functions/edge/publish-routes.ts'
+import { createLocalBus } from './bus.ts'
+import { createSchedule } from './schedule.ts'
+import { createHttpServer } from './server.ts'
+import type { HostStore } from './store.ts'
+
+export type HostOptions = {
+  /** 0: any free port. */
+  port: number
+  /** Milliseconds without a heartbeat after which a consumer is given up. */
+  sessionTimeoutMs: number
+}
+
+export type Host = { url: string; place: string; stop(): Promise<void> }
+
+/** Nobody but this machine: there are no keys here. */
+const loopback = '127.0.0.1'
+/** Waiting costs nothing here, so pulls and polls are held for as long as clients like. */
+const holdMs = 10_000
+/** More often than a minute on AWS, where each run is paid for. */
+const tickEveryMs = 5_000
+
+/** The whole service in one process: the functions' own handlers, the bus, the schedule. Takes over `opened`. */
+export async function startHost(opened: HostStore, options: HostOptions): Promise<Host> {
+  const { store, compression, place } = opened
+  const bus = createLocalBus(async groupName => {
+    const outcome = await rebalance(core, groupName)
+    if (outcome === 'busy') throw new Error('it changes too fast')
+  })
+  const core = createCore({
+    store,
+    clock: systemClock,
+    random: Math.random,
+    newId,
+    bus: {
+      async groupChanged(groupName) {
+        groupHasChanged(core, groupName)
+        await bus.groupChanged(groupName)
+      },
+    },
+    settings: {
+      ...defaultSettings,
+      compression,
+      timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+      pollHoldMs: holdMs,
+      pullHoldMs: holdMs,
+      sessionTimeoutMs: options.sessionTimeoutMs,
+    },
+  })
+  const server = createHttpServer({
+    publish: httpHandler(core, publishRoutes),
+    consume: httpHandler(core, consumeRoutes, consumeOptions),
+    admin: httpHandler(core, adminRoutes),
+  })
+  const port = await listen(server, options.port)
+  const schedule = createSchedule(systemClock, tickEveryMs, async () => {
+    try {
+      const { failed } = await tick(core)
+      for (const { what, cause } of failed) logError('the tick could not finish', { what }, cause)
+      await opened.trim(systemClock.now() - ttlDelayMs)
+    } catch (error) {
+      logError('the tick failed', {}, error)
+    }
+  })
+  return {
+    url: `http://${loopback}:${port}`,
+    place,
+    async stop() {
+      await schedule.stop()
+      core.arrivals.close()
+      await closeServer(server)
+      await bus.settled()
+      await opened.close()
+    },
+  }
+}
+
+function listen(server: Server, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, loopback, () => resolve((server.address() as AddressInfo).port))
+  })
+}
+
+/** How long requests that run may take to end when the host stops. */
+const drainMs = 5_000
+
+function closeServer(server: Server): Promise<void> {
+  const impatience = setTimeout(() => server.closeAllConnections(), drainMs)
+  return new Promise(resolve => {
+    server.close(() => {
+      clearTimeout(impatience)
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+}

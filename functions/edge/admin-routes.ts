@@ -1,0 +1,15 @@
+import { createGroup, getGroup, listGroups, subscribe } from '../../core/admin/groups.ts'
+import { createTopic, getTopicView, listTopics } from '../../core/admin/topics.ts'
+import type { SubscribeRequest } from '../../core/protocol/admin.ts'
+import type { Routes } from './http.ts'
+
+export const adminRoutes = {
+  createTopic,
+  listTopics,
+  getTopicView: (core, _request, { topicName = '' }) => getTopicView(core, topicName),
+  createGroup,
+  listGroups,
+  getGroup: (core, _request, { groupName = '' }) => getGroup(core, groupName),
+  subscribe: (core, request: SubscribeRequest, { groupName = '', topicName = '' }) =>
+    subscribe(core, groupName, topicName, request),
+} satisfies Routes

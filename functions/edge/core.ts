@@ -1,0 +1,32 @@
+import { randomBytes } from 'node:crypto'
+import { type Core, createCore, defaultSettings } from '../../core/core.ts'
+import { systemClock } from '../../core/protocol/clock.ts'
+import { createClient } from '../../store/dynamo/client.ts'
+import { openDynamoStore } from '../../store/dynamo/open.ts'
+import { createEventBridgeBus, silentBus } from './bus.ts'
+import { type Environment, envNames, requireEnv } from './env.ts'
+
+/** 72 random bits: as unique as a batch needs to be told from those around it, in twelve characters. */
+export const newId = () => randomBytes(9).toString('base64url')
+
+/** What a function works with, once per container. A function that never changes a group has no bus. */
+export function coreFromEnv(env: Environment): Core {
+  const endpoint = env[envNames.dynamodbEndpoint]
+  const busName = env[envNames.bus]
+  return createCore({
+    store: openDynamoStore({
+      client: createClient({ ...(endpoint && { endpoint }) }),
+      logTable: requireEnv(env, envNames.logTable),
+      registryTable: requireEnv(env, envNames.registryTable),
+    }),
+    clock: systemClock,
+    random: Math.random,
+    newId,
+    bus: busName ? createEventBridgeBus(busName) : silentBus,
+    settings: {
+      ...defaultSettings,
+      timeZone: env[envNames.timeZone] || defaultSettings.timeZone,
+      pollHoldMs: Number(env[envNames.pollHoldMs] || defaultSettings.pollHoldMs),
+    },
+  })
+}

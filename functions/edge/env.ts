@@ -1,0 +1,22 @@
+/**
+ * The environment of the functions: the infrastructure writes these names, only the entries read them.
+ */
+export const envNames = {
+  logTable: 'PMQ_LOG_TABLE',
+  registryTable: 'PMQ_REGISTRY_TABLE',
+  bus: 'PMQ_BUS',
+  /** IANA name of the zone in which PMQ's clients are told times. Default UTC. */
+  timeZone: 'PMQ_TIME_ZONE',
+  /** How long a poll of a group is held while nothing changes, in milliseconds. Default 5000. */
+  pollHoldMs: 'PMQ_POLL_HOLD_MS',
+  /** Another DynamoDB than the region's. */
+  dynamodbEndpoint: 'PMQ_DYNAMODB_ENDPOINT',
+} as const
+
+export type Environment = Record<string, string | undefined>
+
+export function requireEnv(env: Environment, name: string): string {
+  const value = env[name]
+  if (!value) throw new Error(`the environment variable ${name} is not set`)
+  return value
+}

@@ -1,0 +1,15 @@
+/**
+ * One JSON line for each thing that went wrong; nothing is logged for what went well, since log bytes are paid for.
+ * Fields name what it was about; never messages, tokens or whole requests.
+ */
+export function logError(what: string, fields: Record<string, string | number | undefined>, error: unknown): void {
+  console.error(JSON.stringify({ level: 'error', what, ...fields, error: describe(error) }))
+}
+
+type Described = { name: string; message: string; stack?: string; cause?: Described }
+
+function describe(error: unknown): Described {
+  if (!(error instanceof Error)) return { name: typeof error, message: String(error) }
+  const { name, message, stack, cause } = error
+  return { name, message, ...(stack && { stack }), ...(cause !== undefined && { cause: describe(cause) }) }
+}

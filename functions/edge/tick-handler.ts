@@ -1,0 +1,25 @@
+import middy from '@middy/core'
+import type { EventBridgeEvent } from 'aws-lambda'
+import type { Core } from '../../core/core.ts'
+import { rebalance } from '../../core/group/rebalance.ts'
+import { tick } from '../../core/tick.ts'
+import { type GroupChangedDetail, groupChangedType } from './bus.ts'
+import { logError } from './log.ts'
+
+export type TickEvent = EventBridgeEvent<string, Partial<GroupChangedDetail>>
+
+/** A Lambda handler for the schedule, and for what is said on the bus. It may be invoked twice with the same event. */
+export function tickHandler(core: Core) {
+  return middy<TickEvent, void>().handler(async event => {
+    const groupName = event.detail?.groupName
+    if (event['detail-type'] === groupChangedType && groupName) {
+      const outcome = await rebalance(core, groupName)
+      // EventBridge invokes again; and so does the tick.
+      if (outcome === 'busy') throw new Error(`group ${groupName} changes too fast to be rebalanced`)
+      return
+    }
+    const { failed } = await tick(core)
+    for (const { what, cause } of failed) logError('the tick could not finish', { what }, cause)
+    if (failed.length > 0) throw new Error(`the tick could not finish ${failed.length} of its tasks`)
+  })
+}
