@@ -21,7 +21,7 @@ program
 
 async function start({ port, dir, sessionTimeout }: StartOptions): Promise<void> {
   const endpoint = process.env.PMQ_DYNAMODB_ENDPOINT
-  const opened = endpoint ? await openDynamo(endpoint, 'pmq') : await openFolder(resolve(dir))
+  const opened = endpoint ? await openDynamo(endpoint, 'pmq', process.env) : await openFolder(resolve(dir))
   const host = await startHost(opened, { port, sessionTimeoutMs: sessionTimeout * 1000 })
   console.log(`PMQ Serverless listens on ${host.url}; everything is kept in ${host.place}
 

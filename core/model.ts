@@ -94,6 +94,7 @@ export type Consumer = {
   sdkVersion: string
   lan: string
   heartbeatAtMs: number
+  /** Groups that it has joined, sorted. A group that it was taken out of stays here: its `Member` record decides. */
   groupNames: string[]
 }
 

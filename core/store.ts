@@ -18,7 +18,8 @@ import type {
  * The store port: what the core asks of a memory. Each operation is atomic and answers with an outcome; the algorithms
  * stand above it, so every store runs the same ones. `test/store/contract.ts` is its specification.
  *
- * Any operation may throw a `StoreError`. Whoever calls must be able to call again.
+ * Any operation may throw a `StoreError`. After `unavailable` a write may have been applied, so that calling again may
+ * answer `exists`, `not_a_member`, `conflict` or `fenced` for the caller's own write: take these as "done, maybe by me".
  */
 export interface Store extends LogStore, RegistryStore {
   close(): Promise<void>
@@ -128,7 +129,7 @@ export interface RegistryStore {
   /** Records progress: only forward, only for the owner of this `offsetVersion`. */
   commitOffset(commit: Commit): Promise<CommitOutcome>
 
-  /** Records a new consumer, or finds the one that has its name; its heartbeat is renewed. Answers with its id. */
+  /** Records a new consumer, or finds the one of its name and takes over all but its id and groups. Answers with its id. */
   registerConsumer(consumer: Consumer): Promise<number>
   findConsumer(name: string): Promise<Consumer | undefined>
   readConsumers(consumerIds: number[]): Promise<Consumer[]>
@@ -151,6 +152,7 @@ export type RebalanceDone = {
   nowMs: number
 }
 
+/** `asked` is the store's own: it is another number after each time that the group was asked something. */
 export type AwakeGroup = { groupName: string; asked: number }
 
 export type QueueMove = {

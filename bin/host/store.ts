@@ -1,11 +1,10 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { CreateTableCommand, type DynamoDBClient, ResourceInUseException } from '@aws-sdk/client-dynamodb'
 import type { Compression } from '../../core/log/encoding.ts'
 import type { Store } from '../../core/store.ts'
 import { createClient } from '../../store/dynamo/client.ts'
 import { openDynamoStore } from '../../store/dynamo/open.ts'
-import { tableDefinitions } from '../../store/dynamo/tables.ts'
+import { createTables } from '../../store/dynamo/tables.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
 import { lockFolder } from './lock.ts'
 
@@ -38,18 +37,13 @@ export async function openFolder(folder: string): Promise<HostStore> {
   }
 }
 
-export async function openDynamo(endpoint: string, tablePrefix: string): Promise<HostStore> {
-  const client = createClient({ endpoint })
+/** An endpoint on this machine asks for no real region and credentials, but the client does. */
+const nobody = { region: 'us-east-1', credentials: { accessKeyId: 'pmq', secretAccessKey: 'pmq' } }
+
+export async function openDynamo(endpoint: string, tablePrefix: string, env: NodeJS.ProcessEnv): Promise<HostStore> {
+  const client = createClient({ endpoint, ...(env.AWS_ACCESS_KEY_ID === undefined && nobody) })
   const tables = { logTable: `${tablePrefix}-log`, registryTable: `${tablePrefix}-registry` }
-  for (const definition of tableDefinitions(tables)) await createTable(client, definition)
+  await createTables(client, tables)
   const store = openDynamoStore({ client, ...tables })
   return { store, compression: 'small', place: endpoint, trim: async () => {}, close: () => store.close() }
-}
-
-async function createTable(client: DynamoDBClient, definition: ConstructorParameters<typeof CreateTableCommand>[0]) {
-  try {
-    await client.send(new CreateTableCommand(definition))
-  } catch (error) {
-    if (!(error instanceof ResourceInUseException)) throw error
-  }
 }

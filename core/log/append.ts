@@ -2,7 +2,7 @@ import type { Batch, BatchHeader } from '../model.ts'
 import { fullJitterMs } from '../protocol/backoff.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { LogStore } from '../store.ts'
-import { type Boundaries, createBoundaries } from './boundaries.ts'
+import { type Boundaries, createBoundaries, endOf, isDueForDeletion } from './boundaries.ts'
 import type { EncodedText } from './encoding.ts'
 
 /**
@@ -53,15 +53,11 @@ export type Appender = (request: AppendRequest) => Promise<AppendResult>
 
 /** Seconds, since a boundary must not be used long after it was learned; and below every client's time-out. */
 export const appendDeadlineMs = 8_000
-/** How long behind `expiresAtMs` TTL may delete a batch: a day, so that the head's checkpoint may be late. */
-export const ttlDelayMs = 86_400_000
 /** By how much the clocks of two writers may differ when a retried publish looks back. */
 const clockToleranceMs = 60_000
 const contention = { baseMs: 10, maxMs: 500 }
 const headersPerRead = 100
 const endOfLog = Number.MAX_SAFE_INTEGER
-
-const endOf = (batch: BatchHeader) => batch.base + batch.count
 
 export function createAppender(deps: AppendDeps): Appender {
   const boundaries = createBoundaries(deps.clock.now)
@@ -144,7 +140,7 @@ function toBatch(request: AppendRequest, base: number, nowMs: number): Batch {
  */
 export async function findEnd(deps: AppendDeps, topicName: string, queueId: number): Promise<number> {
   const tail = await findTail(deps.store, queueId)
-  const isTrusted = tail !== undefined && deps.clock.now() < tail.expiresAtMs + ttlDelayMs
+  const isTrusted = tail !== undefined && !isDueForDeletion(tail, deps.clock.now())
   return Math.max(tail === undefined ? 1 : endOf(tail), await deps.resumeAt(topicName, queueId, !isTrusted))
 }
 

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import type { BatchHeader } from '../model.ts'
 
 /**
  * Remembers, for one container, where each queue's log ends, so that an append needs no read.
@@ -35,4 +36,18 @@ export function createBoundaries(now: () => number): Boundaries {
       known.delete(queueId)
     },
   }
+}
+
+/** How long behind the end of a batch's retention TTL may delete it: a day, so that the head's checkpoint may be late. */
+export const ttlDelayMs = 86_400_000
+
+/** TTL deletes in no order: behind a tail that is due for deletion, newer batches may be gone already. */
+export const isDueForDeletion = (batch: BatchHeader, nowMs: number) => nowMs >= batch.expiresAtMs + ttlDelayMs
+
+export const endOf = (batch: { base: number; count: number }) => batch.base + batch.count
+
+/** Whether a log with this tail goes on at `base`: the rule of a store that sees its tail while it writes. */
+export function isBoundary(tail: BatchHeader | undefined, base: number, nowMs: number): boolean {
+  if (tail === undefined || base === endOf(tail)) return true
+  return base > endOf(tail) && isDueForDeletion(tail, nowMs)
 }

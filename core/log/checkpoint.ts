@@ -1,5 +1,6 @@
 import type { Core } from '../core.ts'
 import { findTail } from './append.ts'
+import { endOf } from './boundaries.ts'
 
 /**
  * Records in the registry how far each queue of a topic reaches, so that it is not forgotten when every batch is past
@@ -10,7 +11,7 @@ export async function checkpointTopic(core: Pick<Core, 'store'>, topicName: stri
   for (const queue of snapshot?.queues ?? []) {
     const tail = await findTail(core.store, queue.queueId)
     if (tail === undefined) continue
-    const nextOffset = tail.base + tail.count
+    const nextOffset = endOf(tail)
     if (nextOffset > queue.checkpoint) await core.store.checkpointQueue(topicName, queue.queueId, nextOffset)
   }
 }

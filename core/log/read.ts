@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Batch } from '../model.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { LogStore } from '../store.ts'
+import { endOf } from './boundaries.ts'
 import { decodeText } from './encoding.ts'
 
 /**
@@ -52,8 +53,6 @@ const minBytesPerRead = 64 * 1024
 const entryOverhead = 200
 const maxKnownEnds = 10_000
 const headersPerRead = 100
-
-const endOf = (batch: { base: number; count: number }) => batch.base + batch.count
 
 export function createLogReader({ store, clock, cacheTextLength }: ReaderDeps): LogReader {
   const cache = new LRUCache<string, TextBatch>({

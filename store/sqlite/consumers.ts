@@ -52,7 +52,7 @@ export function createConsumers(database: Database, written: Records, durable: R
         const group = written.get<Group>(keys.group(member.groupName))
         if (!group) return 'unknown_group'
         written.put(keys.member(member.groupName, member.consumerId), member)
-        const groupNames = [...new Set([...consumer.groupNames, member.groupName])]
+        const groupNames = [...new Set([...consumer.groupNames, member.groupName])].sort()
         written.put(keys.consumer(member.consumerId), { ...consumer, groupNames })
         askAndWake(written, group)
         return 'joined'

@@ -8,8 +8,8 @@ import { StoreError } from '../../core/store.ts'
  * effect in the order of the calls. Readers of a file have a connection of their own, so that nobody sees what is not
  * durable yet.
  *
- * Once SQLite reports an error while writing (disk full, I/O), what is on disk is uncertain: the store refuses everything
- * from then on, until it is opened again and SQLite has recovered its log.
+ * Once a write fails (disk full, I/O), what is on disk is uncertain: the store refuses everything from then on, until it
+ * is opened again and SQLite has recovered its log. So nobody can build on what was not written.
  */
 export type Database = {
   readonly reader: DatabaseSync
@@ -44,19 +44,16 @@ export function openDatabase(path: string): Database {
   let waiters: Waiter[] | undefined
   let failure: StoreError | undefined
 
+  /** Nobody hears that a write was done which shared the transaction: whether it is durable is not known. */
   function fail(cause: unknown): StoreError {
     failure ??= new StoreError('unavailable', `the store ${path} failed while writing and has to be opened again`, {
       cause,
     })
-    abort(failure)
-    return failure
-  }
-
-  function abort(error: unknown): void {
     const rejected = waiters ?? []
     waiters = undefined
     if (writer.isTransaction) writer.exec('ROLLBACK')
-    for (const waiter of rejected) waiter.reject(error)
+    for (const waiter of rejected) waiter.reject(failure)
+    return failure
   }
 
   function commit(): void {
@@ -89,14 +86,7 @@ export function openDatabase(path: string): Database {
           const value = act()
           waiters.push({ resolve: () => resolve(value), reject })
         } catch (error) {
-          if (isSqliteError(error)) return reject(fail(error))
-          // Half of an act must not become durable with the acts of others, so none of them does.
-          abort(
-            new StoreError('unavailable', 'a write of the same transaction went wrong; nothing was written', {
-              cause: error,
-            }),
-          )
-          reject(error)
+          reject(fail(error))
         }
       })
     },
@@ -110,8 +100,4 @@ export function openDatabase(path: string): Database {
       writer.close()
     },
   }
-}
-
-function isSqliteError(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR'
 }

@@ -1,4 +1,5 @@
 import type { SQLOutputValue } from 'node:sqlite'
+import { isBoundary } from '../../core/log/boundaries.ts'
 import type { Batch, BatchHeader, Codec } from '../../core/model.ts'
 import type { LogStore } from '../../core/store.ts'
 import type { Database } from './database.ts'
@@ -24,15 +25,15 @@ export function createLog(database: Database): LogStore & { trim(beforeMs: numbe
 
     appendBatch: batch =>
       database.write(() => {
-        const { queueId, base } = batch
-        // Nobody else writes here, so this store can tell more than whether the base is free: whether it is a boundary.
+        const { queueId, base, appendedAtMs } = batch
+        // Nobody else writes meanwhile, so this store can tell more than whether the base is free: whether it is a boundary.
         const last = lastWritten.get(queueId)
         const tail = last && toHeader(last)
-        if (tail && tail.base + tail.count !== base) {
+        if (tail && !isBoundary(tail, base, appendedAtMs)) {
           const there = atBase.get(queueId, base)
           return { outcome: 'taken', winner: there ? toHeader(there) : tail }
         }
-        const { count, publishId, appendedAtMs, expiresAtMs, codec, bytes } = batch
+        const { count, publishId, expiresAtMs, codec, bytes } = batch
         insert.run(queueId, base, count, publishId, appendedAtMs, expiresAtMs, codec, bytes)
         return { outcome: 'stored' }
       }),

@@ -94,8 +94,14 @@ export const memberOf = (groupName: string, consumerId: number): Member => ({
   joinedAtMs: 1_000,
 })
 
+export type ContractOptions = {
+  skip?: string
+  /** Random command sequences to compare with the reference. @default 60 */
+  sequences?: number
+}
+
 /** The specification of the store port. Every store and every engine has to pass it. */
-export function storeContract(name: string, open: () => Promise<ContractStore>, options: { skip?: string } = {}): void {
+export function storeContract(name: string, open: () => Promise<ContractStore>, options: ContractOptions = {}): void {
   describe(`store contract: ${name}`, { skip: options.skip ?? false }, () => {
     let opened: ContractStore
     let store: Store
@@ -145,7 +151,10 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
         const queueId = 1000 + unique()
         const batches = await appendChain(queueId, [2, 3, 1])
         const bases = async (fromOffset: number) => (await forward(queueId, fromOffset)).map(batch => batch.base)
-        assert.deepEqual(await bases(1), batches.map(batch => batch.base))
+        assert.deepEqual(
+          await bases(1),
+          batches.map(batch => batch.base),
+        )
         assert.deepEqual(await bases(2), [3, 6])
         assert.deepEqual(await bases(7), [])
       })
@@ -161,7 +170,10 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
         const queueId = 1000 + unique()
         const bytes = Buffer.alloc(300_000, 1)
         for (let base = 1; base <= 8; base++) await store.appendBatch(batchOf(queueId, base, { bytes }))
-        assert.deepEqual((await forward(queueId, 1)).map(batch => batch.base), [1, 2, 3, 4, 5, 6, 7, 8])
+        assert.deepEqual(
+          (await forward(queueId, 1)).map(batch => batch.base),
+          [1, 2, 3, 4, 5, 6, 7, 8],
+        )
       })
 
       test('finds the last batch that begins at or before an offset', async () => {
@@ -188,14 +200,20 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
         const [one, other] = [1000 + unique(), 1000 + unique()]
         await appendChain(one, [1, 1])
         await appendChain(other, [5])
-        assert.deepEqual((await forward(one, 1)).map(batch => batch.queueId), [one, one])
+        assert.deepEqual(
+          (await forward(one, 1)).map(batch => batch.queueId),
+          [one, one],
+        )
       })
 
       test('forgets batches that were deleted, whichever they are', async () => {
         const queueId = 1000 + unique()
         await appendChain(queueId, [1, 1, 1, 1])
         await opened.deleteBatches(queueId, [2, 4])
-        assert.deepEqual((await forward(queueId, 1)).map(batch => batch.base), [1, 3])
+        assert.deepEqual(
+          (await forward(queueId, 1)).map(batch => batch.base),
+          [1, 3],
+        )
       })
 
       test('lets exactly one of many concurrent appends have a base', async () => {
@@ -393,7 +411,10 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
         const { groupName, read, move } = await ownedQueue()
         assert.equal(await move(0, 21), 'moved')
         assert.equal(await move(0, 22), 'conflict')
-        assert.deepEqual(await read(), offsetOf(groupName, 1, { offset: 10, offsetVersion: 1, consumerId: 21, rbVersion: 4 }))
+        assert.deepEqual(
+          await read(),
+          offsetOf(groupName, 1, { offset: 10, offsetVersion: 1, consumerId: 21, rbVersion: 4 }),
+        )
         assert.equal(await move(1, 0), 'moved')
         assert.equal((await read())?.consumerId, 0)
       })
@@ -449,7 +470,11 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
 
       test('gives the same name the same id', async () => {
         const consumer = await registered()
-        const again = await store.registerConsumer({ ...consumer, consumerId: consumer.consumerId + 1, heartbeatAtMs: 2_000 })
+        const again = await store.registerConsumer({
+          ...consumer,
+          consumerId: consumer.consumerId + 1,
+          heartbeatAtMs: 2_000,
+        })
         assert.equal(again, consumer.consumerId)
         assert.deepEqual(await store.findConsumer(consumer.name), { ...consumer, heartbeatAtMs: 2_000 })
         assert.equal(await store.findConsumer(`${consumer.name}-unknown`), undefined)
@@ -522,6 +547,6 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
       })
     })
 
-    test('answers random commands as the reference does', () => sameAnswers(store, () => unique()))
+    test('answers random commands as the reference does', () => sameAnswers(store, unique, options.sequences ?? 60))
   })
 }

@@ -16,60 +16,160 @@ const few = fc.integer({ min: 1, max: 2 })
 const offset = fc.integer({ min: 0, max: 12 })
 const version = fc.integer({ min: 0, max: 3 })
 
-const command = <T extends unknown[]>(label: string, args: { [K in keyof T]: fc.Arbitrary<T[K]> }, run: (...drawn: T) => Command) =>
-  fc.tuple<T>(...args).map(drawn => ({ label: `${label}(${drawn.join(', ')})`, run: run(...drawn) }))
+const command = <T extends unknown[]>(
+  label: string,
+  args: { [K in keyof T]: fc.Arbitrary<T[K]> },
+  run: (...drawn: T) => Command,
+) => fc.tuple<T>(...args).map(drawn => ({ label: `${label}(${drawn.join(', ')})`, run: run(...drawn) }))
 
 const commands = fc.oneof(
-  command('append', [few, fc.integer({ min: 1, max: 4 }), fc.boolean()], (q, count, again) => async (store, { queue }) => {
-    const [tail] = await store.readHeaders(backward(queue(q)))
-    const base = tail === undefined ? 1 : again ? tail.base : tail.base + tail.count
-    return store.appendBatch(batchOf(queue(q), base, { count }))
-  }),
-  command('readBatches', [few, offset, few], (q, fromOffset, maxBatches) => async (store, { queue }) =>
-    plain(await store.readBatches({ queueId: queue(q), fromOffset, maxBatches, maxBytes: 1e6, consistent: true })),
+  command(
+    'append',
+    [few, fc.integer({ min: 1, max: 4 }), fc.boolean()],
+    (q, count, again) =>
+      async (store, { queue }) => {
+        const [tail] = await store.readHeaders(backward(queue(q)))
+        const base = tail === undefined ? 1 : again ? tail.base : tail.base + tail.count
+        return store.appendBatch(batchOf(queue(q), base, { count }))
+      },
+  ),
+  command(
+    'readBatches',
+    [few, offset, few],
+    (q, fromOffset, maxBatches) =>
+      async (store, { queue }) =>
+        plain(await store.readBatches({ queueId: queue(q), fromOffset, maxBatches, maxBytes: 1e6, consistent: true })),
   ),
   command('readBatchAt', [few, offset], (q, at) => async (store, { queue }) => {
     const found = await store.readBatchAt(queue(q), at, { consistent: true })
     return found && plain([found])
   }),
-  command('createTopic', [few], n => (store, { topic }) => store.createTopic(topicOf(topic(n)), [queueOf(topic(n), 1)])),
-  command('addQueue', [few, few], (n, q) => (store, { topic }) => store.addQueue(queueOf(topic(n), q))),
-  command('checkpoint', [few, few, offset], (n, q, next) => (store, { topic }) => store.checkpointQueue(topic(n), q, next)),
-  command('createGroup', [few], n => (store, { group }) => store.createGroup(groupOf(group(n)))),
-  command('subscribe', [few, few], (g, t) => (store, { group, topic }) =>
-    store.createSubscription(subscriptionOf(group(g), topic(t))),
+  command(
+    'createTopic',
+    [few],
+    n =>
+      (store, { topic }) =>
+        store.createTopic(topicOf(topic(n)), [queueOf(topic(n), 1)]),
   ),
-  command('updateSubscription', [few, few, few], (g, t, threadSize) => (store, { group, topic }) =>
-    store.updateSubscription(group(g), topic(t), {
-      threadSize,
-      consumerBatchSize: 1,
-      pullBatchSize: 10,
-      maxPullTimeSeconds: 1,
-    }),
+  command(
+    'addQueue',
+    [few, few],
+    (n, q) =>
+      (store, { topic }) =>
+        store.addQueue(queueOf(topic(n), q)),
   ),
-  command('addOffset', [few, few], (g, id) => (store, { group }) => store.addQueueOffset(offsetOf(group(g), id))),
-  command('ask', [few], g => (store, { group }) => store.askRebalance(group(g))),
-  command('raiseMeta', [few], g => (store, { group }) => store.raiseMeta(group(g))),
-  command('finish', [few, version, fc.boolean(), version], (g, asked, moved, expectedRbVersion) => (store, { group }) =>
-    store.finishRebalance({ groupName: group(g), asked, moved, expectedRbVersion, nowMs: 5 }),
+  command(
+    'checkpoint',
+    [few, few, offset],
+    (n, q, next) =>
+      (store, { topic }) =>
+        store.checkpointQueue(topic(n), q, next),
   ),
-  command('move', [few, few, version, version], (g, id, expectedOffsetVersion, consumerId) => (store, { group }) =>
-    store.moveQueue({ groupName: group(g), queueOffsetId: id, expectedOffsetVersion, consumerId, rbVersion: 1 }),
+  command(
+    'createGroup',
+    [few],
+    n =>
+      (store, { group }) =>
+        store.createGroup(groupOf(group(n))),
   ),
-  command('commit', [few, few, version, offset, fc.boolean()], (g, id, offsetVersion, to, release) => (store, { group }) =>
-    store.commitOffset({ groupName: group(g), queueOffsetId: id, offsetVersion, offset: to, release }),
+  command(
+    'subscribe',
+    [few, few],
+    (g, t) =>
+      (store, { group, topic }) =>
+        store.createSubscription(subscriptionOf(group(g), topic(t))),
   ),
-  command('register', [few], n => (store, { run }) => store.registerConsumer(consumer(run, n))),
-  command('heartbeat', [few, offset], (n, nowMs) => (store, { run }) => store.heartbeat(consumer(run, n).consumerId, nowMs)),
-  command('join', [few, few], (g, n) => (store, { group, run }) =>
-    store.joinGroup(memberOf(group(g), consumer(run, n).consumerId)),
+  command(
+    'updateSubscription',
+    [few, few, few],
+    (g, t, threadSize) =>
+      (store, { group, topic }) =>
+        store.updateSubscription(group(g), topic(t), {
+          threadSize,
+          consumerBatchSize: 1,
+          pullBatchSize: 10,
+          maxPullTimeSeconds: 1,
+        }),
   ),
-  command('leave', [few, few], (g, n) => (store, { group, run }) => store.leaveGroup(group(g), consumer(run, n).consumerId)),
-  command('remove', [few, fc.option(offset, { nil: undefined })], (n, heartbeatBeforeMs) => (store, { run }) =>
-    store.removeConsumer(
-      consumer(run, n).consumerId,
-      heartbeatBeforeMs === undefined ? undefined : { heartbeatBeforeMs },
-    ),
+  command(
+    'addOffset',
+    [few, few],
+    (g, id) =>
+      (store, { group }) =>
+        store.addQueueOffset(offsetOf(group(g), id)),
+  ),
+  command(
+    'ask',
+    [few],
+    g =>
+      (store, { group }) =>
+        store.askRebalance(group(g)),
+  ),
+  command(
+    'raiseMeta',
+    [few],
+    g =>
+      (store, { group }) =>
+        store.raiseMeta(group(g)),
+  ),
+  command(
+    'finish',
+    [few, version, fc.boolean(), version],
+    (g, asked, moved, expectedRbVersion) =>
+      (store, { group }) =>
+        store.finishRebalance({ groupName: group(g), asked, moved, expectedRbVersion, nowMs: 5 }),
+  ),
+  command(
+    'move',
+    [few, few, version, version],
+    (g, id, expectedOffsetVersion, consumerId) =>
+      (store, { group }) =>
+        store.moveQueue({ groupName: group(g), queueOffsetId: id, expectedOffsetVersion, consumerId, rbVersion: 1 }),
+  ),
+  command(
+    'commit',
+    [few, few, version, offset, fc.boolean()],
+    (g, id, offsetVersion, to, release) =>
+      (store, { group }) =>
+        store.commitOffset({ groupName: group(g), queueOffsetId: id, offsetVersion, offset: to, release }),
+  ),
+  command(
+    'register',
+    [few],
+    n =>
+      (store, { run }) =>
+        store.registerConsumer(consumer(run, n)),
+  ),
+  command(
+    'heartbeat',
+    [few, offset],
+    (n, nowMs) =>
+      (store, { run }) =>
+        store.heartbeat(consumer(run, n).consumerId, nowMs),
+  ),
+  command(
+    'join',
+    [few, few],
+    (g, n) =>
+      (store, { group, run }) =>
+        store.joinGroup(memberOf(group(g), consumer(run, n).consumerId)),
+  ),
+  command(
+    'leave',
+    [few, few],
+    (g, n) =>
+      (store, { group, run }) =>
+        store.leaveGroup(group(g), consumer(run, n).consumerId),
+  ),
+  command(
+    'remove',
+    [few, fc.option(offset, { nil: undefined })],
+    (n, heartbeatBeforeMs) =>
+      (store, { run }) =>
+        store.removeConsumer(
+          consumer(run, n).consumerId,
+          heartbeatBeforeMs === undefined ? undefined : { heartbeatBeforeMs },
+        ),
   ),
   command('sleep', [few], g => async (store, { group }) => {
     const awake = (await store.listAwakeGroups()).find(({ groupName }) => groupName === group(g))
@@ -94,11 +194,13 @@ async function readAll(store: Store, names: Names): Promise<unknown> {
     topics: topics.map(topic => topic && { ...topic, groupNames: inOrder(topic.groupNames) }),
     groups: await Promise.all(both.map(n => store.readGroup(names.group(n)))),
     consumers: await Promise.all(both.map(n => store.findConsumer(consumer(names.run, n).name))),
-    awake: (await store.listAwakeGroups()).map(awake => awake.groupName).filter(name => name.startsWith(`g-${names.run}-`)),
+    awake: (await store.listAwakeGroups())
+      .map(awake => awake.groupName)
+      .filter(name => name.startsWith(`g-${names.run}-`)),
   }
 }
 
-export async function sameAnswers(store: Store, unique: () => number): Promise<void> {
+export async function sameAnswers(store: Store, unique: () => number, sequences: number): Promise<void> {
   await using reference = Object.assign(openSqliteStore(':memory:'), {
     [Symbol.asyncDispose]: () => reference.close(),
   })
@@ -116,6 +218,6 @@ export async function sameAnswers(store: Store, unique: () => number): Promise<v
       }
       assert.deepEqual(await readAll(store, names), await readAll(reference, names))
     }),
-    { numRuns: 60 },
+    { numRuns: sequences },
   )
 }

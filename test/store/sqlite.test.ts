@@ -1,34 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { openDatabase } from '../../store/sqlite/database.ts'
-import { createSqliteStore } from '../../store/sqlite/open.ts'
-import { type ContractStore, storeContract } from './contract.ts'
+import { storeContract } from './contract.ts'
+import { openInMemory, openOnDisk } from './open-sqlite.ts'
 
-function openAt(path: string): ContractStore {
-  const database = openDatabase(path)
-  const store = createSqliteStore(database)
-  return {
-    store,
-    deleteBatches: (queueId, bases) =>
-      database.write(() => {
-        const remove = database.writer.prepare('DELETE FROM log WHERE q = ? AND o = ?')
-        for (const base of bases) remove.run(queueId, base)
-      }),
-    close: () => store.close(),
-  }
-}
-
-storeContract('sqlite in memory', async () => openAt(':memory:'))
-
-storeContract('sqlite on disk', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'pmq-contract-'))
-  const opened = openAt(join(folder, 'pmq.db'))
-  return {
-    ...opened,
-    async close() {
-      await opened.close()
-      await rm(folder, { recursive: true })
-    },
-  }
-})
+storeContract('sqlite in memory', openInMemory)
+storeContract('sqlite on disk', openOnDisk)

@@ -1,0 +1,157 @@
+import type { Consumer, Member } from '../../core/model.ts'
+import { type RegistryStore, StoreError } from '../../core/store.ts'
+import { keys } from '../keys.ts'
+import { type Item, num, numOf, strSet } from './attributes.ts'
+import { allOf, exists, expressions, isNew, setAll } from './expressions.ts'
+import { consumerOf, itemKey, itemOfConsumer, itemOfMember, reportedAttributes } from './items.ts'
+import type { Operation } from './meter.ts'
+import { type RegistryContext, raiseCounters, wake } from './registry.ts'
+
+type Consumers = Pick<
+  RegistryStore,
+  'registerConsumer' | 'findConsumer' | 'readConsumers' | 'heartbeat' | 'joinGroup' | 'leaveGroup' | 'removeConsumer'
+>
+
+/** How often an operation of several steps begins again, when others change what it has read. */
+const rounds = 4
+
+/** Consumers, their names, and the groups that they are in. */
+export function createConsumers(context: RegistryContext): Consumers {
+  const { requests, registryTable: TableName } = context
+
+  /** Replaces attributes of a consumer that must exist: an update alone would create one. */
+  async function change(operation: Operation, consumerId: number, attributes: Item): Promise<Consumer | undefined> {
+    const clauses = { consumerIsKnown: exists }
+    const answer = await requests.update(operation, 'repeatable', {
+      TableName,
+      Key: itemKey(keys.consumer(consumerId)),
+      ReturnValues: 'ALL_NEW',
+      ...expressions({ UpdateExpression: setAll(attributes), ConditionExpression: allOf(clauses) }, attributes),
+    })
+    return answer.refused || answer.item === undefined ? undefined : consumerOf(answer.item)
+  }
+
+  const read = (operation: Operation, consumerId: number) =>
+    requests.get(operation, { TableName, Key: itemKey(keys.consumer(consumerId)), ConsistentRead: true })
+
+  return {
+    /**
+     * A transaction of 2 items: 4 write units; 5 if the name is known. Repeating it finds what it has written itself.
+     */
+    async registerConsumer(consumer: Consumer): Promise<number> {
+      const { consumerId, name } = consumer
+      const nameItem = { ...itemKey(keys.consumerName(name)), consumerId: num(consumerId) }
+      for (let round = 0; round < rounds; round++) {
+        const condition = expressions({ ConditionExpression: isNew })
+        const answer = await requests.transact('registerConsumer', 'repeatable', [
+          { Put: { TableName, Item: nameItem, ...condition, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } },
+          { Put: { TableName, Item: itemOfConsumer(consumer), ...condition } },
+        ])
+        if (!answer.refused) return consumerId
+        const known = answer.refusals[0]?.old
+        if (known === undefined)
+          throw new TypeError(`consumer id ${consumerId} is in use under another name than "${name}"`)
+        const knownId = numOf(known, 'consumerId')
+        if ((await change('registerConsumer', knownId, reportedAttributes(consumer))) !== undefined) return knownId
+      }
+      throw new StoreError('throttled', `registerConsumer: "${name}" is being registered and removed over and over`)
+    },
+
+    /** 2 requests, 2 read units. */
+    async findConsumer(name: string): Promise<Consumer | undefined> {
+      const Key = itemKey(keys.consumerName(name))
+      const nameItem = await requests.get('findConsumer', { TableName, Key, ConsistentRead: true })
+      const item = nameItem && (await read('findConsumer', numOf(nameItem, 'consumerId')))
+      return item && consumerOf(item)
+    },
+
+    /** 1 consistent request for each 100 consumers; 1 read unit for each. Consistent, since who is missing is given up. */
+    async readConsumers(consumerIds: number[]): Promise<Consumer[]> {
+      const wanted = [...new Set(consumerIds)]
+      const items = await requests.getMany(
+        'readConsumers',
+        TableName,
+        wanted.map(consumerId => itemKey(keys.consumer(consumerId))),
+      )
+      const found = new Map(items.map(consumerOf).map(consumer => [consumer.consumerId, consumer]))
+      return wanted.flatMap(consumerId => found.get(consumerId) ?? [])
+    },
+
+    /** 1 write unit. */
+    heartbeat: (consumerId, nowMs) => change('heartbeat', consumerId, { heartbeatAtMs: num(nowMs) }),
+
+    /** A transaction of 4 items: 8 write units. A repeat asks for the rebalance once more, which does no harm. */
+    async joinGroup(member: Member) {
+      const { groupName, consumerId } = member
+      const answer = await requests.transact('joinGroup', 'repeatable', [
+        {
+          Update: {
+            TableName,
+            Key: itemKey(keys.consumer(consumerId)),
+            ...expressions(
+              { UpdateExpression: 'ADD #groupNames :joined', ConditionExpression: exists },
+              { joined: strSet([groupName]) },
+            ),
+          },
+        },
+        { Update: raiseCounters(TableName, groupName, ['rebalanceAsked']) },
+        { Put: { TableName, Item: itemOfMember(member) } },
+        wake(context, groupName),
+      ])
+      if (!answer.refused) return 'joined'
+      return answer.refusals[0] !== undefined ? 'unknown_consumer' : 'unknown_group'
+    },
+
+    /** A transaction of 3 items: 6 write units. The consumer's own record stays: who leaves has been removed before. */
+    async leaveGroup(groupName: string, consumerId: number) {
+      const answer = await requests.transact('leaveGroup', 'once', [
+        {
+          Delete: {
+            TableName,
+            Key: itemKey(keys.member(groupName, consumerId)),
+            ...expressions({ ConditionExpression: exists }),
+          },
+        },
+        { Update: raiseCounters(TableName, groupName, ['rebalanceAsked']) },
+        wake(context, groupName),
+      ])
+      return answer.refused ? 'not_a_member' : 'left'
+    },
+
+    /**
+     * A read and a transaction of 2 items: 1 read unit, 4 write units. The condition makes sure that what is removed is
+     * what was read: the caller leaves the groups that it is answered with.
+     */
+    async removeConsumer(consumerId, options) {
+      for (let round = 0; round < rounds; round++) {
+        const item = await read('removeConsumer', consumerId)
+        if (item === undefined) return undefined
+        const consumer = consumerOf(item)
+        if (options !== undefined && consumer.heartbeatAtMs >= options.heartbeatBeforeMs) return undefined
+
+        const clauses = {
+          isSilentStill: '#heartbeatAtMs = :heartbeatAtMs',
+          groupsAreAsRead: item.groupNames ? '#groupNames = :groupNames' : 'attribute_not_exists(#groupNames)',
+        }
+        const answer = await requests.transact('removeConsumer', 'once', [
+          {
+            Delete: {
+              TableName,
+              Key: itemKey(keys.consumer(consumerId)),
+              ...expressions(
+                { ConditionExpression: allOf(clauses) },
+                {
+                  heartbeatAtMs: num(consumer.heartbeatAtMs),
+                  ...(item.groupNames && { groupNames: item.groupNames }),
+                },
+              ),
+            },
+          },
+          { Delete: { TableName, Key: itemKey(keys.consumerName(consumer.name)) } },
+        ])
+        if (!answer.refused) return consumer
+      }
+      throw new StoreError('throttled', `removeConsumer: consumer ${consumerId} changes faster than it can be removed`)
+    },
+  }
+}

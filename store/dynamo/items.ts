@@ -1,0 +1,212 @@
+import type {
+  Batch,
+  BatchHeader,
+  Codec,
+  Consumer,
+  Group,
+  Member,
+  Queue,
+  QueueOffset,
+  Subscription,
+  SubscriptionSettings,
+  Topic,
+} from '../../core/model.ts'
+import { type Key, keys } from '../keys.ts'
+import {
+  bin,
+  binOf,
+  bool,
+  boolOf,
+  type Item,
+  num,
+  numOf,
+  str,
+  strList,
+  strListOf,
+  strOf,
+  strSet,
+  strSetOf,
+} from './attributes.ts'
+
+/**
+ * Records as items and back. What a key says already is not repeated in an attribute, unless the attribute spares
+ * taking the key apart.
+ */
+
+/** TTL deletes in seconds, and a day after the end of retention: see "Never forget the head" in the architecture. */
+const ttlOf = (expiresAtMs: number) => Math.floor(expiresAtMs / 1000) + 86_400
+
+/** Names of one letter: every batch pays for them. `x` is DynamoDB's own; readers go by `e`. */
+export const itemOfBatch = (batch: Batch): Item => ({
+  q: num(batch.queueId),
+  o: num(batch.base),
+  n: num(batch.count),
+  b: bin(batch.bytes),
+  c: num(batch.codec),
+  t: num(batch.appendedAtMs),
+  p: str(batch.publishId),
+  e: num(batch.expiresAtMs),
+  x: num(ttlOf(batch.expiresAtMs)),
+})
+
+export const headerOf = (item: Item): BatchHeader => ({
+  queueId: numOf(item, 'q'),
+  base: numOf(item, 'o'),
+  count: numOf(item, 'n'),
+  publishId: strOf(item, 'p'),
+  appendedAtMs: numOf(item, 't'),
+  expiresAtMs: numOf(item, 'e'),
+})
+
+export const batchOf = (item: Item): Batch => ({
+  ...headerOf(item),
+  codec: numOf(item, 'c') as Codec,
+  bytes: binOf(item, 'b'),
+})
+
+export const itemKey = ({ pk, sk }: Key): Item => ({ pk: str(pk), sk: str(sk) })
+
+export const itemOfTopic = (topic: Topic): Item => ({
+  ...itemKey(keys.topic(topic.name)),
+  name: str(topic.name),
+  topicId: num(topic.topicId),
+  retentionMs: num(topic.retentionMs),
+  createdAtMs: num(topic.createdAtMs),
+})
+
+export const topicOf = (item: Item): Topic => ({
+  name: strOf(item, 'name'),
+  topicId: numOf(item, 'topicId'),
+  retentionMs: numOf(item, 'retentionMs'),
+  createdAtMs: numOf(item, 'createdAtMs'),
+})
+
+export const itemOfQueue = (queue: Queue): Item => ({
+  ...itemKey(keys.queue(queue.topicName, queue.queueId)),
+  topicName: str(queue.topicName),
+  queueId: num(queue.queueId),
+  readOnly: bool(queue.readOnly),
+  checkpoint: num(queue.checkpoint),
+})
+
+export const queueOf = (item: Item): Queue => ({
+  topicName: strOf(item, 'topicName'),
+  queueId: numOf(item, 'queueId'),
+  readOnly: boolOf(item, 'readOnly'),
+  checkpoint: numOf(item, 'checkpoint'),
+})
+
+export const itemOfGroup = (group: Group): Item => ({
+  ...itemKey(keys.group(group.name)),
+  name: str(group.name),
+  rbVersion: num(group.rbVersion),
+  metaVersion: num(group.metaVersion),
+  version: num(group.version),
+  rebalanceAsked: num(group.rebalanceAsked),
+  rebalanceDone: num(group.rebalanceDone),
+  rebalancedAtMs: num(group.rebalancedAtMs),
+  createdAtMs: num(group.createdAtMs),
+})
+
+export const groupOf = (item: Item): Group => ({
+  name: strOf(item, 'name'),
+  rbVersion: numOf(item, 'rbVersion'),
+  metaVersion: numOf(item, 'metaVersion'),
+  version: numOf(item, 'version'),
+  rebalanceAsked: numOf(item, 'rebalanceAsked'),
+  rebalanceDone: numOf(item, 'rebalanceDone'),
+  rebalancedAtMs: numOf(item, 'rebalancedAtMs'),
+  createdAtMs: numOf(item, 'createdAtMs'),
+})
+
+/** The settings alone, by attribute name: they are also replaced alone. */
+export const settingsAttributes = (settings: SubscriptionSettings): Item => ({
+  threadSize: num(settings.threadSize),
+  consumerBatchSize: num(settings.consumerBatchSize),
+  pullBatchSize: num(settings.pullBatchSize),
+  maxPullTimeSeconds: num(settings.maxPullTimeSeconds),
+})
+
+export const itemOfSubscription = (subscription: Subscription): Item => ({
+  ...itemKey(keys.subscription(subscription.groupName, subscription.topicName)),
+  groupName: str(subscription.groupName),
+  topicName: str(subscription.topicName),
+  topicId: num(subscription.topicId),
+  ...settingsAttributes(subscription),
+})
+
+export const subscriptionOf = (item: Item): Subscription => ({
+  groupName: strOf(item, 'groupName'),
+  topicName: strOf(item, 'topicName'),
+  topicId: numOf(item, 'topicId'),
+  threadSize: numOf(item, 'threadSize'),
+  consumerBatchSize: numOf(item, 'consumerBatchSize'),
+  pullBatchSize: numOf(item, 'pullBatchSize'),
+  maxPullTimeSeconds: numOf(item, 'maxPullTimeSeconds'),
+})
+
+export const itemOfQueueOffset = (offset: QueueOffset): Item => ({
+  ...itemKey(keys.queueOffset(offset.groupName, offset.queueOffsetId)),
+  groupName: str(offset.groupName),
+  queueOffsetId: num(offset.queueOffsetId),
+  topicName: str(offset.topicName),
+  queueId: num(offset.queueId),
+  offset: num(offset.offset),
+  offsetVersion: num(offset.offsetVersion),
+  consumerId: num(offset.consumerId),
+  rbVersion: num(offset.rbVersion),
+})
+
+export const queueOffsetOf = (item: Item): QueueOffset => ({
+  groupName: strOf(item, 'groupName'),
+  queueOffsetId: numOf(item, 'queueOffsetId'),
+  topicName: strOf(item, 'topicName'),
+  queueId: numOf(item, 'queueId'),
+  offset: numOf(item, 'offset'),
+  offsetVersion: numOf(item, 'offsetVersion'),
+  consumerId: numOf(item, 'consumerId'),
+  rbVersion: numOf(item, 'rbVersion'),
+})
+
+export const itemOfMember = (member: Member): Item => ({
+  ...itemKey(keys.member(member.groupName, member.consumerId)),
+  groupName: str(member.groupName),
+  consumerId: num(member.consumerId),
+  consumerName: str(member.consumerName),
+  topicNames: strList(member.topicNames),
+  joinedAtMs: num(member.joinedAtMs),
+})
+
+export const memberOf = (item: Item): Member => ({
+  groupName: strOf(item, 'groupName'),
+  consumerId: numOf(item, 'consumerId'),
+  consumerName: strOf(item, 'consumerName'),
+  topicNames: strListOf(item, 'topicNames'),
+  joinedAtMs: numOf(item, 'joinedAtMs'),
+})
+
+/** What a consumer says of itself, each time it registers. */
+export const reportedAttributes = (consumer: Consumer): Item => ({
+  ip: str(consumer.ip),
+  sdkVersion: str(consumer.sdkVersion),
+  lan: str(consumer.lan),
+  heartbeatAtMs: num(consumer.heartbeatAtMs),
+})
+
+export const itemOfConsumer = (consumer: Consumer): Item => ({
+  ...itemKey(keys.consumer(consumer.consumerId)),
+  consumerId: num(consumer.consumerId),
+  name: str(consumer.name),
+  ...reportedAttributes(consumer),
+  ...(consumer.groupNames.length > 0 && { groupNames: strSet(consumer.groupNames) }),
+})
+
+export const consumerOf = (item: Item): Consumer => ({
+  consumerId: numOf(item, 'consumerId'),
+  name: strOf(item, 'name'),
+  ip: strOf(item, 'ip'),
+  sdkVersion: strOf(item, 'sdkVersion'),
+  lan: strOf(item, 'lan'),
+  heartbeatAtMs: numOf(item, 'heartbeatAtMs'),
+  groupNames: strSetOf(item, 'groupNames'),
+})

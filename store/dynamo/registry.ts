@@ -1,0 +1,32 @@
+import type { TransactWriteItem } from '@aws-sdk/client-dynamodb'
+import { keys } from '../keys.ts'
+import { num } from './attributes.ts'
+import { exists, expressions } from './expressions.ts'
+import { itemKey } from './items.ts'
+import type { Requests } from './requests.ts'
+
+export type RegistryContext = { requests: Requests; registryTable: string; random: () => number }
+
+export type GroupCounter = 'rbVersion' | 'metaVersion' | 'version' | 'rebalanceAsked'
+
+/** Raises counters of a group that must exist (an update alone would create one). */
+export function raiseCounters(registryTable: string, groupName: string, counters: GroupCounter[]) {
+  return {
+    TableName: registryTable,
+    Key: itemKey(keys.group(groupName)),
+    ...expressions(
+      { UpdateExpression: `ADD ${counters.map(each => `#${each} :one`).join(', ')}`, ConditionExpression: exists },
+      { one: num(1) },
+    ),
+  }
+}
+
+/**
+ * Wakes a group for the tick, in the transaction that asks something of it. `asked` is a random number and no counter:
+ * the item goes when the group sleeps, and a count that began again would let a slow tick, which read the old item,
+ * put the group to sleep over what the new one asks. It is blind, so waking never meets a condition.
+ */
+export function wake({ registryTable, random }: RegistryContext, groupName: string): TransactWriteItem {
+  const asked = Math.floor(random() * Number.MAX_SAFE_INTEGER)
+  return { Put: { TableName: registryTable, Item: { ...itemKey(keys.awake(groupName)), asked: num(asked) } } }
+}

@@ -1,0 +1,105 @@
+import type { IdKind, Queue, Topic, TopicSnapshot } from '../../core/model.ts'
+import type { RegistryStore } from '../../core/store.ts'
+import { keys } from '../keys.ts'
+import { num, numOf, str, strOf } from './attributes.ts'
+import { allOf, exists, expressions, isNew } from './expressions.ts'
+import { itemKey, itemOfQueue, itemOfTopic, queueOf, topicOf } from './items.ts'
+import type { RegistryContext } from './registry.ts'
+
+type Topics = Pick<
+  RegistryStore,
+  'takeIds' | 'createTopic' | 'addQueue' | 'readTopic' | 'listTopics' | 'checkpointQueue' | 'listGroups'
+>
+
+/** Ids, topics, their queues, and the lists of names. A consistent read costs 1 read unit for each 4 KB. */
+export function createTopics({ requests, registryTable }: RegistryContext): Topics {
+  /** 1 consistent request for each 1 MB of names; 1 read unit for each 4 KB (some 50 names). */
+  async function listNames(operation: 'listTopics' | 'listGroups', kind: 'topic' | 'group', after = '', limit: number) {
+    // No name is empty, so `> ''` would do; DynamoDB takes no empty text in a key condition.
+    const isAfter = after === '' ? '' : ' AND #sk > :after'
+    const items = await requests.query(
+      operation,
+      {
+        TableName: registryTable,
+        ConsistentRead: true,
+        ...expressions(
+          { KeyConditionExpression: `#pk = :pk${isAfter}` },
+          { pk: str(keys.namesPartition(kind)), ...(after !== '' && { after: str(after) }) },
+        ),
+      },
+      limit,
+    )
+    return items.map(item => strOf(item, 'sk'))
+  }
+
+  return {
+    /** 1 write unit, however many ids. A repeat takes others: ids may be skipped, never given out twice. */
+    async takeIds(kind: IdKind, count: number): Promise<number> {
+      const answer = await requests.update('takeIds', 'repeatable', {
+        TableName: registryTable,
+        Key: itemKey(keys.counter(kind)),
+        ReturnValues: 'UPDATED_NEW',
+        ...expressions({ UpdateExpression: 'ADD #lastId :count' }, { count: num(count) }),
+      })
+      if (answer.refused || answer.item === undefined) throw new TypeError('an unconditional update has no answer')
+      return numOf(answer.item, 'lastId') - count + 1
+    },
+
+    /** A transaction of 2 items and one for each queue: 2 write units each. */
+    async createTopic(topic: Topic, queues: readonly Queue[]) {
+      const answer = await requests.transact('createTopic', 'once', [
+        { Put: { TableName: registryTable, Item: itemOfTopic(topic), ...expressions({ ConditionExpression: isNew }) } },
+        { Put: { TableName: registryTable, Item: itemKey(keys.name('topic', topic.name)) } },
+        ...queues.map(queue => ({ Put: { TableName: registryTable, Item: itemOfQueue(queue) } })),
+      ])
+      return answer.refused ? 'exists' : 'created'
+    },
+
+    /** 1 write unit. */
+    async addQueue(queue: Queue) {
+      const answer = await requests.put('addQueue', 'once', {
+        TableName: registryTable,
+        Item: itemOfQueue(queue),
+        ...expressions({ ConditionExpression: isNew }),
+      })
+      return answer.refused ? 'exists' : 'created'
+    },
+
+    /** 1 consistent request for each 1 MB; 1 read unit for each 4 KB (some 30 queues). */
+    async readTopic(topicName: string): Promise<TopicSnapshot | undefined> {
+      const items = await requests.query('readTopic', {
+        TableName: registryTable,
+        ConsistentRead: true,
+        ...expressions({ KeyConditionExpression: '#pk = :pk' }, { pk: str(keys.topicPartition(topicName)) }),
+      })
+      const kinds = Object.groupBy(items, item => strOf(item, 'sk').split('#', 1)[0] ?? '')
+      const topic = kinds.TOPIC?.[0]
+      if (topic === undefined) return undefined
+      return {
+        topic: topicOf(topic),
+        queues: (kinds.QUEUE ?? []).map(queueOf),
+        groupNames: (kinds.GROUP ?? []).map(item => strOf(item, 'groupName')),
+      }
+    },
+
+    listTopics: ({ after, limit }) => listNames('listTopics', 'topic', after, limit),
+
+    listGroups: ({ after, limit }) => listNames('listGroups', 'group', after, limit),
+
+    /** 1 write unit, also if nothing changes. */
+    async checkpointQueue(topicName: string, queueId: number, nextOffset: number) {
+      const clauses = { queueExists: exists, checkpointMovesForward: '#checkpoint < :nextOffset' }
+      const answer = await requests.update('checkpointQueue', 'repeatable', {
+        TableName: registryTable,
+        Key: itemKey(keys.queue(topicName, queueId)),
+        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+        ...expressions(
+          { UpdateExpression: 'SET #checkpoint = :nextOffset', ConditionExpression: allOf(clauses) },
+          { nextOffset: num(nextOffset) },
+        ),
+      })
+      if (!answer.refused) return 'advanced'
+      return answer.old === undefined ? 'unknown_queue' : 'unchanged'
+    },
+  }
+}

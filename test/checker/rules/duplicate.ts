@@ -1,0 +1,27 @@
+import { entryOf, type Facts } from '../facts.ts'
+import { canHaveStored, type Place } from '../log-facts.ts'
+import { place, type Violation, violation } from '../violation.ts'
+
+/** P8. However often a publishId is sent, its values are stored once: a value has as many places as publishIds. */
+export function* findDuplicates(facts: Facts): Generator<Violation> {
+  const placesOf = new Map<string, Place[]>()
+  for (const places of facts.queues.values()) {
+    for (const found of places.values()) entryOf(placesOf, found.value, () => []).push(found)
+  }
+  for (const [value, places] of placesOf) {
+    const publishes = facts.sent.get(value)?.publishes
+    if (!publishes || places.length < 2) continue
+    const storable = [...publishes.values()].filter(publish => canHaveStored(publish))
+    if (places.length <= storable.length && !hasOnePublishTwice(places)) continue
+    const shown = places.slice(0, 4)
+    const seen = `"${value}" is at ${shown.map(({ queueId, offset }) => place(queueId, offset)).join(' and at ')}`
+    const ids = [...publishes.keys()].join(', ')
+    yield violation('P8', `${seen}, published under ${ids}`, ...shown.map(({ known }) => known))
+  }
+}
+
+/** As the acknowledgements tell. */
+function hasOnePublishTwice(places: readonly Place[]): boolean {
+  const acked = places.flatMap(({ ack, publish }) => (ack && publish ? [publish] : []))
+  return new Set(acked).size < acked.length
+}

@@ -1,0 +1,11 @@
+import { engines } from '../support/engines.ts'
+import { storeContract } from './contract.ts'
+import { openOnEngine } from './open-engine.ts'
+
+for (const engine of engines()) {
+  storeContract(`dynamo on ${engine.name}`, () => openOnEngine(engine), {
+    // moto is some ten times slower than the others.
+    sequences: engine.name === 'moto' ? 15 : 60,
+    ...(engine.skip !== undefined && { skip: engine.skip }),
+  })
+}

@@ -1,0 +1,47 @@
+import type { Clock } from '../../core/protocol/clock.ts'
+
+export type ManualClock = Clock & {
+  /** Lets time pass: whoever sleeps until then wakes, in order of time. */
+  advance(ms: number): void
+  /** Steps the wall clock alone, forwards or back; nobody wakes. */
+  step(ms: number): void
+}
+
+/** A clock that stands still until it is told to go on. */
+export function createManualClock(startMs = 1_000_000): ManualClock {
+  let wall = startMs
+  let elapsed = 0
+  const sleepers = new Set<{ atMs: number; wake: () => void }>()
+  return {
+    now: () => wall,
+    monotonic: () => elapsed,
+    sleep(ms, signal) {
+      return new Promise(resolve => {
+        if (signal?.aborted || ms <= 0) return resolve()
+        const wake = () => {
+          sleepers.delete(sleeper)
+          signal?.removeEventListener('abort', wake)
+          resolve()
+        }
+        const sleeper = { atMs: elapsed + ms, wake }
+        sleepers.add(sleeper)
+        signal?.addEventListener('abort', wake, { once: true })
+      })
+    },
+    advance(ms) {
+      const untilMs = elapsed + ms
+      for (;;) {
+        const [next] = [...sleepers].filter(sleeper => sleeper.atMs <= untilMs).sort((a, b) => a.atMs - b.atMs)
+        if (!next) break
+        wall += next.atMs - elapsed
+        elapsed = next.atMs
+        next.wake()
+      }
+      wall += untilMs - elapsed
+      elapsed = untilMs
+    },
+    step(ms) {
+      wall += ms
+    },
+  }
+}
