@@ -35,6 +35,7 @@ for (const seed of [1, 2, 3]) {
     },
     {
       publishes: 10,
+      writersOnly: true,
       through: store => faulty?.store ?? store,
       ...(engine.skip !== undefined && { skip: engine.skip }),
     },

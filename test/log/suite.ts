@@ -16,6 +16,8 @@ export type LogSuiteOptions = {
   through?: (store: Store, n: number) => Store
   /** A slower engine gets less to do. */
   publishes?: number
+  /** Only the writers, where it is what they meet that is tried. */
+  writersOnly?: boolean
 }
 
 /** What the log promises, over a store: P1 to P3 and P8, judged from outside by the history checker. */
@@ -54,6 +56,8 @@ export function logSuite(name: string, open: () => Promise<ContractStore>, optio
         })
       }
     }
+
+    if (options.writersOnly) return
 
     test('spreads concurrent writers of unkeyed messages over the queues, and keeps those of a key in one', async () => {
       const topic = await makeTopic(store, 4)

@@ -20,7 +20,7 @@ export type WritersRun = {
 const maxAttempts = 30
 
 /**
- * Many writers at once, and a reader that follows each queue while they write. Writers send a publish again, from the same
+ * Many writers at once, and a reader that follows each queue while they write. Writers send a publish again, to another
  * container, until they know that it is stored. Returns the history, with everything read that there is.
  */
 export async function runWriters(run: WritersRun): Promise<readonly HistoryEvent[]> {
@@ -41,7 +41,6 @@ export async function runWriters(run: WritersRun): Promise<readonly HistoryEvent
 
 async function write(history: History, run: WritersRun, writer: number): Promise<void> {
   const client = `writer-${writer}`
-  const container = run.container(writer)
   for (let n = 0; n < run.publishes; n++) {
     const size = 1 + ((writer * 7 + n * 3) % run.maxMessages)
     const values = Array.from({ length: size }, (_, i) => `${client}/${n}/${i}`)
@@ -51,6 +50,8 @@ async function write(history: History, run: WritersRun, writer: number): Promise
     for (let attempt = 1; attempt <= maxAttempts; attempt++) {
       const messages = values.map(value => ({ value, ...(key && { key }) }))
       const op = history.publishInvoke(client, { messages, publishId, attempt, topic: run.topicName })
+      // As behind API Gateway: the next attempt may reach any container.
+      const container = run.container((writer + attempt - 1) % run.writers)
       const response = await attemptSend(container, run, values, {
         publishId,
         attempt,

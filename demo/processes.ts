@@ -1,0 +1,41 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+/** Starts a program of this folder as a process of its own, which tells its parent things by messages. */
+export function startProcess(file: string, args: string[]): ChildProcess {
+  return fork(fileURLToPath(new URL(file, import.meta.url)), args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+}
+
+/** Ends a process and waits until it is gone. Without a signal it is only waited for. */
+export async function endProcess(child: ChildProcess, signal?: NodeJS.Signals): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const gone = once(child, 'exit')
+  if (signal) child.kill(signal)
+  await gone
+}
+
+/** Starts the host on a free port with a folder of its own, and returns its URL once it listens. */
+export async function startHostProcess(folder: string, sessionTimeoutSeconds: number): Promise<HostProcess> {
+  const file = fileURLToPath(new URL('../bin/pmq.ts', import.meta.url))
+  const args = ['start', '--port', '0', '--dir', folder, '--session-timeout', String(sessionTimeoutSeconds)]
+  const child = fork(file, args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
+  const url = await readUrl(child)
+  return { child, url }
+}
+
+export type HostProcess = { child: ChildProcess; url: string }
+
+async function readUrl(child: ChildProcess): Promise<string> {
+  let text = ''
+  for await (const chunk of child.stdout ?? []) {
+    text += chunk
+    const url = /http:\/\/[\d.]+:\d+/.exec(text)?.[0]
+    // What it prints from here on is not read; it must not fill the pipe.
+    if (url) {
+      child.stdout?.resume()
+      return url
+    }
+  }
+  throw new Error(`the host ended before it listened: ${text}`)
+}

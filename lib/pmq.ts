@@ -1,0 +1,120 @@
+import { Duration } from 'aws-cdk-lib'
+import type { Table } from 'aws-cdk-lib/aws-dynamodb'
+import { EventBus, Rule, Schedule } from 'aws-cdk-lib/aws-events'
+import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
+import { Construct } from 'constructs'
+import { envNames } from '../functions/edge/env.ts'
+import { Api } from './api.ts'
+import { ServiceFunction } from './service-function.ts'
+import { Tables } from './tables.ts'
+
+export type PmqProps = {
+  /**
+   * IANA name of the time zone in which PMQ's clients are told when a message was sent.
+   * @default - the service's own default
+   */
+  timeZone?: string
+  /**
+   * How long a long poll is held, in milliseconds. A waiting function is paid for.
+   * @default - the service's own default
+   */
+  pollHoldMs?: number
+}
+
+/** API Gateway gives a function 30 seconds at most; what runs longer answers nobody. */
+const apiTimeout = Duration.seconds(29)
+/** What remains of `apiTimeout` for the work before and after a held poll. */
+const maxPollHoldMs = 20_000
+
+/**
+ * The whole service: two tables, four functions split by permission and traffic, an HTTP API in front of three of them,
+ * and for what happens without a caller an event bus and a schedule, both of which call the tick.
+ */
+export class Pmq extends Construct {
+  readonly url: string
+  readonly bus: EventBus
+  readonly tables: Tables
+
+  constructor(scope: Construct, id: string, props: PmqProps = {}) {
+    super(scope, id)
+    if (props.pollHoldMs !== undefined && !(props.pollHoldMs >= 0 && props.pollHoldMs <= maxPollHoldMs)) {
+      throw new RangeError(
+        `pollHoldMs (${props.pollHoldMs}) must be 0 to ${maxPollHoldMs}: API Gateway waits 30 seconds`,
+      )
+    }
+    const tables = new Tables(this, 'Tables')
+    const bus = new EventBus(this, 'Bus')
+    const stored = {
+      [envNames.logTable]: tables.log.tableName,
+      [envNames.registryTable]: tables.registry.tableName,
+    }
+    // Only to those that change groups for a caller. What the tick changes, it sees to itself.
+    const announcing = { ...stored, [envNames.bus]: bus.eventBusName }
+    const settings = {
+      ...(props.timeZone !== undefined && { [envNames.timeZone]: props.timeZone }),
+      ...(props.pollHoldMs !== undefined && { [envNames.pollHoldMs]: String(props.pollHoldMs) }),
+    }
+
+    const publish = new ServiceFunction(this, 'Publish', {
+      entry: 'publish',
+      description: 'PMQ: appends messages to the log',
+      // An append gives up after a few seconds; the rest is a cold start.
+      timeout: Duration.seconds(15),
+      environment: stored,
+    })
+    const consume = new ServiceFunction(this, 'Consume', {
+      entry: 'consume',
+      description: 'PMQ: registration, heartbeats, pulls and commits of consumers',
+      timeout: apiTimeout,
+      environment: { ...announcing, ...settings },
+    })
+    const admin = new ServiceFunction(this, 'Admin', {
+      entry: 'admin',
+      description: 'PMQ: topics, groups and subscriptions',
+      timeout: apiTimeout,
+      environment: announcing,
+    })
+    const tick = new ServiceFunction(this, 'Tick', {
+      entry: 'tick',
+      description: 'PMQ: expires members, rebalances groups, checkpoints queues',
+      // Until the next one starts. Two at once do no harm; they only pay twice.
+      timeout: Duration.seconds(60),
+      environment: stored,
+    })
+
+    grant(publish, tables.log, 'PutItem', 'Query')
+    grant(publish, tables.registry, 'Query')
+    grant(consume, tables.log, 'Query')
+    grant(consume, tables.registry, 'BatchGetItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem')
+    grant(admin, tables.log, 'Query')
+    grant(admin, tables.registry, 'BatchGetItem', 'PutItem', 'Query', 'UpdateItem')
+    grant(tick, tables.log, 'Query')
+    grant(tick, tables.registry, 'BatchGetItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem')
+    bus.grantPutEventsTo(consume.role)
+    bus.grantPutEventsTo(admin.role)
+
+    // Nothing is retried: whatever a tick has missed the next one does, within a minute.
+    tick.lambda.configureAsyncInvoke({ retryAttempts: 0, maxEventAge: Duration.minutes(1) })
+    const target = new LambdaFunction(tick.lambda, { retryAttempts: 0 })
+    new Rule(this, 'EveryMinute', { schedule: Schedule.rate(Duration.minutes(1)), targets: [target] })
+    new Rule(this, 'GroupChanged', {
+      eventBus: bus,
+      eventPattern: { source: ['pmq'], detailType: ['GroupChanged'] },
+      targets: [target],
+    })
+
+    this.tables = tables
+    this.bus = bus
+    this.url = new Api(this, 'Api', { publish: publish.lambda, consume: consume.lambda, admin: admin.lambda }).url
+  }
+}
+
+type Action = 'BatchGetItem' | 'DeleteItem' | 'GetItem' | 'PutItem' | 'Query' | 'UpdateItem'
+
+/**
+ * By action, as far as the use cases of a function go; a transaction needs the actions of its items. CDK's
+ * `grantReadData` and `grantWriteData` would also allow scans and whatever else reads or writes.
+ */
+function grant(to: ServiceFunction, table: Table, ...actions: Action[]) {
+  table.grant(to.role, ...actions.map(action => `dynamodb:${action}`))
+}

@@ -1,0 +1,126 @@
+import { type Backoff, fullJitterMs } from '../../core/protocol/backoff.ts'
+import type { Clock } from '../../core/protocol/clock.ts'
+import type { AssignedQueue } from '../../core/protocol/membership.ts'
+import { asClientError, type PmqClientError } from './errors.ts'
+import { createWakeup } from './wakeup.ts'
+
+/** What following an assignment is made of. */
+export type AssignmentWatchDeps = {
+  /** Asks for the assignment if its version is above `version`; undefined if it is not. */
+  poll(version: number, signal: AbortSignal): Promise<{ version: number; queues: AssignedQueue[] } | undefined>
+  /** Takes an assignment. Resolves when all that it takes away has been given up: true if there was any. */
+  apply(queues: AssignedQueue[]): Promise<boolean>
+  onFailed(error: PmqClientError, retryInMs: number | undefined): void
+  clock: Clock
+  random: () => number
+}
+
+/** Follows the assignment of one registration. */
+export type AssignmentWatch = {
+  /** Follows until `stop`. Never rejects. */
+  run(): Promise<void>
+  sawVersion(version: number | undefined): void
+  /** Asks whatever the version. */
+  refresh(): void
+  stop(): void
+}
+
+const joinBackoff: Backoff = { baseMs: 20, maxMs: 500 }
+/** How long a new member asks by itself for its first queues; a rebalance takes a moment. */
+const joinPatienceMs = 5_000
+/** An answer may come from a cache that has not heard yet of what another answer told; it is a second old at most. */
+const insistForMs = 2_000
+const staleBackoff: Backoff = { baseMs: 20, maxMs: 5_000 }
+const failureBackoff: Backoff = { baseMs: 200, maxMs: 10_000 }
+
+/**
+ * Asks only when there is a reason: just joined, a version above the known one seen in any answer, or told to. Three
+ * versions: `seen` is the greatest that any answer named; `known` is that of the last assignment taken; `presented` is
+ * the one that the service is told, and follows `known` only when everything that it takes away has been given up,
+ * since to the service a version that is presented says just that.
+ */
+export function createAssignmentWatch(deps: AssignmentWatchDeps): AssignmentWatch {
+  const { clock, random } = deps
+  const wakeup = createWakeup(clock)
+  const stopping = new AbortController()
+  let seen = 0
+  let known = 0
+  let presented = 0
+  /** The last question had no answer. */
+  let isOwed = false
+  let insistUntilMs = 0
+  let hasQueues = false
+
+  async function run() {
+    const joinedAtMs = clock.monotonic()
+    let fruitless = 0
+    let failures = 0
+    while (!stopping.signal.aborted) {
+      const nowMs = clock.monotonic()
+      const isJoining = !hasQueues && nowMs - joinedAtMs < joinPatienceMs
+      if (!isOwed && !isJoining && nowMs >= insistUntilMs && seen <= known) {
+        await wakeup.wait()
+        continue
+      }
+      try {
+        const answer = await deps.poll(presented, stopping.signal)
+        if (stopping.signal.aborted) return
+        isOwed = false
+        failures = 0
+        fruitless = answer && answer.version > known ? 0 : fruitless + 1
+        if (fruitless === 0) insistUntilMs = 0
+        if (answer && answer.version >= known) take(answer.version, answer.queues)
+        // Where there is no reason to ask again the loop waits at its head, until there is one.
+        if (isJoining || fruitless > 0) await wakeup.wait(pauseMs(isJoining ? joinBackoff : staleBackoff, fruitless))
+      } catch (thrown) {
+        if (stopping.signal.aborted) return
+        isOwed = true
+        const error = asClientError(thrown)
+        const retryInMs = Math.max(
+          failureBackoff.baseMs / 2,
+          fullJitterMs(failureBackoff, failures++, random),
+          error.retryAfterMs ?? 0,
+        )
+        deps.onFailed(error, retryInMs)
+        await wakeup.wait(retryInMs)
+      }
+    }
+  }
+
+  function take(version: number, queues: AssignedQueue[]) {
+    known = version
+    hasQueues ||= queues.length > 0
+    deps.apply(queues).then(
+      hasGivenUp => {
+        presented = Math.max(presented, version)
+        // A queue given up may have been assigned anew meanwhile, and only the answer after the giving up tells it right.
+        if (hasGivenUp) refresh()
+      },
+      thrown => deps.onFailed(asClientError(thrown), undefined),
+    )
+  }
+
+  function refresh() {
+    insistUntilMs = clock.monotonic() + insistForMs
+    wakeup.wake()
+  }
+
+  return {
+    run,
+    refresh,
+    sawVersion(version) {
+      if (version === undefined || version <= seen) return
+      seen = version
+      if (seen > known) wakeup.wake()
+    },
+    stop() {
+      stopping.abort()
+      wakeup.wake()
+    },
+  }
+}
+
+/** Without randomness: those who wait for the same version are few, and each is wanted soon. */
+function pauseMs(backoff: Backoff, fruitless: number): number {
+  return Math.min(backoff.maxMs, backoff.baseMs * 2 ** fruitless)
+}

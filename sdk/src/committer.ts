@@ -1,0 +1,138 @@
+import { type Backoff, fullJitterMs } from '../../core/protocol/backoff.ts'
+import type { Clock } from '../../core/protocol/clock.ts'
+import type { CommitEntry, CommitResponse, CommitResult } from '../../core/protocol/commit.ts'
+import { asClientError, type PmqClientError } from './errors.ts'
+import { createWakeup } from './wakeup.ts'
+
+/** A queue as the committer sees it. */
+export type CommitSource = {
+  /** What is to be committed next, or undefined if nothing has changed. */
+  nextCommit(): CommitEntry | undefined
+  settleCommit(sent: CommitEntry, result: CommitResult): void
+}
+
+/** What a committer is made of. */
+export type CommitterDeps = {
+  /** Sends a commit; `isFinal` gives the queues up. Rejects if there is no good answer. */
+  send(entries: CommitEntry[], isFinal: boolean, signal: AbortSignal): Promise<CommitResponse>
+  onFailed(error: PmqClientError, retryInMs: number | undefined): void
+  clock: Clock
+  random: () => number
+  asyncCommitIntervalMs: number
+  syncCommit: boolean
+}
+
+/** Commits for all queues of a consumer. */
+export type Committer = {
+  /** Notes that a source has something to commit. */
+  changed(source: CommitSource): void
+  /** Sends a final commit: the consumer has stopped and gives the queue up. False if no try had an answer. Never rejects. */
+  release(entry: CommitEntry): Promise<boolean>
+  /** Gives up what is under way and what is not sent. */
+  close(): void
+}
+
+const retryBackoff: Backoff = { baseMs: 200, maxMs: 5_000 }
+/** How long a final commit is tried. Unanswered, it costs redelivery of what was not committed, so not for ever. */
+const releasePatienceMs = 5_000
+
+type Release = { entry: CommitEntry; done: (isConfirmed: boolean) => void }
+
+/**
+ * One request at a time carries the newest offsets of all queues that have moved; none is sent while nothing moves.
+ * A request that fails is not repeated as it was: its sources are asked again, so what is sent is always the newest.
+ */
+export function createCommitter(deps: CommitterDeps): Committer {
+  const { clock, random } = deps
+  const wakeup = createWakeup(clock)
+  const closing = new AbortController()
+  const changed = new Set<CommitSource>()
+  let releases: Release[] = []
+  let isRunning = false
+
+  async function run() {
+    let failures = 0
+    while (changed.size > 0 && !closing.signal.aborted) {
+      if (failures === 0) await gather()
+      const sent = new Map<number, { source: CommitSource; entry: CommitEntry }>()
+      for (const source of changed) {
+        const entry = source.nextCommit()
+        if (entry) sent.set(entry.queueOffsetId, { source, entry })
+      }
+      changed.clear()
+      if (sent.size === 0 || closing.signal.aborted) continue
+      try {
+        const entries = [...sent.values()].map(({ entry }) => entry)
+        const answer = await deps.send(entries, false, closing.signal)
+        failures = 0
+        settle(sent, answer)
+      } catch (thrown) {
+        if (closing.signal.aborted) return
+        for (const { source } of sent.values()) changed.add(source)
+        const error = asClientError(thrown)
+        const retryInMs = Math.max(fullJitterMs(retryBackoff, failures++, random), error.retryAfterMs ?? 0)
+        deps.onFailed(error, retryInMs)
+        await wakeup.wait(retryInMs)
+      }
+    }
+    isRunning = false
+  }
+
+  /** Even a commit that is to go at once waits for the end of the turn: many calls end in one. */
+  function gather(): Promise<void> {
+    return deps.syncCommit ? new Promise(resolve => setImmediate(resolve)) : wakeup.wait(deps.asyncCommitIntervalMs)
+  }
+
+  function settle(sent: Map<number, { source: CommitSource; entry: CommitEntry }>, answer: CommitResponse) {
+    for (const result of answer.results ?? []) {
+      const found = sent.get(result.queueOffsetId)
+      sent.delete(result.queueOffsetId)
+      found?.source.settleCommit(found.entry, result)
+    }
+    // A service that gives no results has taken what it was sent, as PMQ does.
+    for (const { source, entry } of sent.values()) {
+      source.settleCommit(entry, { queueOffsetId: entry.queueOffsetId, outcome: 'advanced' })
+    }
+  }
+
+  async function sendReleases() {
+    const batch = releases
+    releases = []
+    const entries = batch.map(({ entry }) => entry)
+    const giveUpAtMs = clock.monotonic() + releasePatienceMs
+    let isConfirmed = false
+    for (let retry = 0; !isConfirmed && !closing.signal.aborted; retry++) {
+      try {
+        await deps.send(entries, true, closing.signal)
+        isConfirmed = true
+      } catch (thrown) {
+        const error = asClientError(thrown)
+        const retryInMs = Math.max(fullJitterMs(retryBackoff, retry, random), error.retryAfterMs ?? 0)
+        const isLast = closing.signal.aborted || clock.monotonic() + retryInMs >= giveUpAtMs
+        deps.onFailed(error, isLast ? undefined : retryInMs)
+        if (isLast) break
+        await clock.sleep(retryInMs, closing.signal)
+      }
+    }
+    for (const { done } of batch) done(isConfirmed)
+  }
+
+  return {
+    changed(source) {
+      changed.add(source)
+      if (isRunning || closing.signal.aborted) return
+      isRunning = true
+      void run()
+    },
+    release(entry) {
+      return new Promise(done => {
+        releases.push({ entry, done })
+        if (releases.length === 1) setImmediate(() => void sendReleases())
+      })
+    },
+    close() {
+      closing.abort()
+      wakeup.wake()
+    },
+  }
+}

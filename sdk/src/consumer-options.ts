@@ -1,0 +1,106 @@
+import { limits } from '../../core/protocol/limits.ts'
+import type { EventListener } from './events.ts'
+import type { MessageHandler } from './message.ts'
+import { type Check, invalidOption, isBoolean, isFunction, isText, resolveOptions, wholeNumber } from './options.ts'
+
+/**
+ * What a consumer works on and how. How many handler calls run at once (`threadSize`), how many messages one gets
+ * (`consumerBatchSize`) and the longest pause between pulls (`maxPullTime`) are settings of the subscription on the
+ * service; a change of them applies at once, without a restart.
+ */
+export type ConsumerOptions = {
+  /** The consumer group, which must exist. */
+  groupName: string
+  /** A handler for each topic; the group must subscribe to them. */
+  topics: Readonly<Record<string, MessageHandler>>
+  /** Texts asked for with one pull, in bytes. @default 1048576 */
+  maxPullBytes?: number | undefined
+  /**
+   * The longest that the service is asked to hold a pull while there is no message, in milliseconds; it may hold it
+   * shorter. The subscription's `maxPullTime` bounds it as well.
+   * @default 5000
+   */
+  maxPullWaitMs?: number | undefined
+  /** How much longer each pause between pulls of an empty queue is than the one before, in milliseconds. @default 150 */
+  pullDeltaTimeMs?: number | undefined
+  /**
+   * Messages of one queue that are pulled and not handed out; also how many may be done behind one that is not. A full
+   * buffer stops the pulls. The last answer may pass the bound.
+   * @default 10000
+   */
+  maxBufferedMessages?: number | undefined
+  /** The same for their texts, in bytes. @default 4194304 */
+  maxBufferedBytes?: number | undefined
+  /** How long progress gathers before it is committed, in milliseconds. A crash repeats what was not committed. @default 500 */
+  asyncCommitIntervalMs?: number | undefined
+  /** Commit whenever messages are done, instead of every `asyncCommitIntervalMs`: fewer repetitions, more requests. @default false */
+  syncCommit?: boolean | undefined
+  /** How long `stop` lets running handler calls end, in milliseconds, before it aborts their signals. @default 10000 */
+  stopTimeoutMs?: number | undefined
+  /** The same for a queue that goes to another consumer while this one goes on. @default 50000 */
+  revokeTimeoutMs?: number | undefined
+  /** Milliseconds between two heartbeats. @default 10000 */
+  heartbeatIntervalMs?: number | undefined
+  /** Takes the events of this consumer, in place of the client's listener. */
+  onEvent?: EventListener | undefined
+}
+
+/** Consumer options with none left out. */
+export type ResolvedConsumerOptions = {
+  [Name in Exclude<keyof ConsumerOptions, 'onEvent'>]-?: NonNullable<ConsumerOptions[Name]>
+} & { onEvent: EventListener | undefined }
+
+/** What a consumer does unless told otherwise. */
+export const consumerDefaults: Omit<ResolvedConsumerOptions, 'groupName' | 'topics'> = {
+  // Some thousand small messages: the price of a request no longer counts.
+  maxPullBytes: 1024 * 1024,
+  maxPullWaitMs: 5_000,
+  pullDeltaTimeMs: 150,
+  maxBufferedMessages: 10_000,
+  maxBufferedBytes: 4 * 1024 * 1024,
+  asyncCommitIntervalMs: 500,
+  syncCommit: false,
+  // What container platforms usually leave between SIGTERM and SIGKILL is 10 to 30 seconds.
+  stopTimeoutMs: 10_000,
+  // The service gives the queue away after 60 s, whether its former owner has finished or not.
+  revokeTimeoutMs: 50_000,
+  // A third of the 30 s after which the service gives a consumer up.
+  heartbeatIntervalMs: 10_000,
+  onEvent: undefined,
+}
+
+const checks: Record<keyof ConsumerOptions, Check> = {
+  groupName: isText,
+  topics: value => {
+    const handlers = typeof value === 'object' && value !== null ? Object.values(value) : []
+    return handlers.length > 0 && handlers.every(handler => typeof handler === 'function')
+      ? undefined
+      : 'an object with a function for each topic, and at least one'
+  },
+  maxPullBytes: wholeNumber(1, limits.maxPullBytes),
+  maxPullWaitMs: wholeNumber(0, limits.maxMaxPullTimeSeconds * 1000),
+  pullDeltaTimeMs: wholeNumber(10, 60_000),
+  maxBufferedMessages: wholeNumber(1, 10_000_000),
+  maxBufferedBytes: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+  asyncCommitIntervalMs: wholeNumber(10, 60_000),
+  syncCommit: isBoolean,
+  stopTimeoutMs: wholeNumber(0, 3_600_000),
+  revokeTimeoutMs: wholeNumber(0, 3_600_000),
+  heartbeatIntervalMs: wholeNumber(1_000, 15_000),
+  onEvent: isFunction,
+}
+
+/** Fills in the defaults; throws a `PmqClientError` with code `invalid_options` for what cannot be. */
+export function resolveConsumerOptions(given: ConsumerOptions): ResolvedConsumerOptions {
+  const missing = { groupName: '', topics: {} }
+  const options = resolveOptions<ResolvedConsumerOptions>(
+    'consumer',
+    given,
+    { ...consumerDefaults, ...missing },
+    checks,
+  )
+  if (options.groupName === '') throw invalidOption('consumer: groupName is missing; give the name of a consumer group')
+  if (Object.keys(options.topics).length === 0)
+    throw invalidOption('consumer: topics is missing; give a handler for each topic')
+  return options
+}

@@ -1,0 +1,114 @@
+import { errorTable, type ErrorCode as ServiceErrorCode } from '../../core/protocol/errors.ts'
+
+type ErrorRow = {
+  /** The same call may succeed later. */
+  retryable: boolean
+  /** Whether the service did what it was asked is not known. */
+  inDoubt: boolean
+  meaning: string
+}
+
+/**
+ * What can go wrong in the client itself. What the service answers with has its codes in `core/protocol/errors.ts`;
+ * together they are every `code` of a `PmqClientError`.
+ */
+export const clientErrorTable = {
+  unreachable: { retryable: true, inDoubt: false, meaning: 'No connection could be made; nothing was sent.' },
+  connection_lost: { retryable: true, inDoubt: true, meaning: 'The connection ended before the answer.' },
+  timeout: { retryable: true, inDoubt: true, meaning: 'The answer took longer than requestTimeoutMs.' },
+  bad_answer: { retryable: true, inDoubt: true, meaning: 'What came back is not an answer of the service.' },
+  unexpected_status: {
+    retryable: false,
+    inDoubt: false,
+    meaning: 'An HTTP status that the service does not use, as from a proxy.',
+  },
+  refused: { retryable: false, inDoubt: false, meaning: 'The service said no; the message carries its words.' },
+  aborted: { retryable: true, inDoubt: true, meaning: 'The caller gave the request up.' },
+  closed: { retryable: false, inDoubt: false, meaning: 'The client, producer or transport is closed.' },
+  buffer_full: { retryable: true, inDoubt: false, meaning: 'The producer holds as much as it may.' },
+  deadline_exceeded: { retryable: true, inDoubt: true, meaning: 'publishTimeoutMs passed without a final answer.' },
+  invalid_message: { retryable: false, inDoubt: false, meaning: 'A message breaks a limit; nothing was sent.' },
+  invalid_options: { retryable: false, inDoubt: false, meaning: 'An option is unknown or has a wrong value.' },
+} as const satisfies Record<string, ErrorRow>
+
+/** Every code that a `PmqClientError` can carry. */
+export type ClientErrorCode = ServiceErrorCode | keyof typeof clientErrorTable
+
+/** What is known of a failure besides its code and text. */
+export type ErrorDetails = ErrorOptions & {
+  /** HTTP status, if there was an answer. */
+  status?: number | undefined
+  /** Finds the failure in the service's log. */
+  requestId?: string | undefined
+  /** How long the service asks to wait before the next try, in milliseconds. */
+  retryAfterMs?: number | undefined
+}
+
+/** A failure that the caller can report, or wait out if `retryable`. `cause` has the error beneath, if there is one. */
+export class PmqClientError extends Error {
+  override name = 'PmqClientError'
+  readonly code: ClientErrorCode
+  readonly status: number | undefined
+  readonly requestId: string | undefined
+  readonly retryAfterMs: number | undefined
+
+  constructor(code: ClientErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, 'cause' in details ? { cause: details.cause } : undefined)
+    this.code = code
+    this.status = details.status
+    this.requestId = details.requestId
+    this.retryAfterMs = details.retryAfterMs
+  }
+
+  /** True if the same call may succeed later. */
+  get retryable(): boolean {
+    return rowOf(this.code).retryable
+  }
+
+  /** True if the service may have done what it was asked although no answer says so. */
+  get inDoubt(): boolean {
+    return rowOf(this.code).inDoubt
+  }
+}
+
+/** Where a published message is: offset `offset` of queue `queueId`. */
+export type PublishResult = { readonly queueId: number; readonly offset: number }
+
+/** A publish that did not end with "stored". */
+export class PublishError extends PmqClientError {
+  override name = 'PublishError'
+  /**
+   * `not_stored`: certainly not, it may be published again. `unknown`: an attempt was sent and never answered, so it
+   * may be stored; publishing it again may store it twice.
+   */
+  readonly outcome: 'not_stored' | 'unknown'
+  /** For a publish of several messages: what became of each, in their order. */
+  readonly results: readonly (PublishResult | PublishError)[] | undefined
+
+  constructor(
+    code: ClientErrorCode,
+    message: string,
+    details: ErrorDetails & {
+      outcome: 'not_stored' | 'unknown'
+      results?: readonly (PublishResult | PublishError)[] | undefined
+    },
+  ) {
+    super(code, message, details)
+    this.outcome = details.outcome
+    this.results = details.results
+  }
+}
+
+/** Anything thrown, as a `PmqClientError`. Where an answer is read, what is thrown says that it cannot be. */
+export function asClientError(thrown: unknown, code: ClientErrorCode = 'bad_answer'): PmqClientError {
+  if (thrown instanceof PmqClientError) return thrown
+  const text = thrown instanceof Error ? thrown.message : String(thrown)
+  return new PmqClientError(code, `The request failed: ${text}`, { cause: thrown })
+}
+
+function rowOf(code: ClientErrorCode): { retryable: boolean; inDoubt: boolean } {
+  if (code in clientErrorTable) return clientErrorTable[code as keyof typeof clientErrorTable]
+  const { retryable, status } = errorTable[code as ServiceErrorCode]
+  // A 5xx says that the service failed somewhere on the way; 429 and the other 4xx say that it did nothing.
+  return { retryable, inDoubt: status >= 500 }
+}

@@ -1,0 +1,62 @@
+import type { Operation } from './api.ts'
+import type { PmqClientError } from './errors.ts'
+
+type QueueName = { groupName: string; topicName: string; queueId: number }
+
+/** What a client tells about its work: everything that a log or a metric would want to know and no call returns. */
+export type ClientEvent =
+  /** A request failed. It is tried again after `retryInMs`; if that is absent, it is not. */
+  | {
+      type: 'request_failed'
+      operation: Operation
+      topicName?: string
+      queueId?: number
+      groupName?: string
+      error: PmqClientError
+      retryInMs?: number
+    }
+  /** The consumer is known to the service and a member of its group. */
+  | { type: 'registered'; groupName: string; consumerId: number; consumerName: string }
+  /** The service has given the consumer up, since it heard no heartbeat in time. It registers again by itself. */
+  | { type: 'expired'; groupName: string; consumerId: number }
+  /** The consumer has left its group. */
+  | { type: 'deregistered'; groupName: string; consumerId: number }
+  /** Work on a queue begins behind `offset`. */
+  | ({ type: 'assigned'; offset: number; offsetVersion: number } & QueueName)
+  /** A queue was given up in order, with everything up to `offset` done. */
+  | ({ type: 'revoked'; offset: number; offsetVersion: number } & QueueName)
+  /** A commit was refused: the queue has another owner by now. Work on it has ended; what was not committed is redone there. */
+  | ({ type: 'fenced'; offset: number; offsetVersion: number } & QueueName)
+  /** The offset of a queue was set by hand. Work goes on behind `offset`. */
+  | ({ type: 'reset'; offset: number; offsetVersion: number } & QueueName)
+  /** `count` offsets from `firstOffset` on are gone: past retention before this group came to them. */
+  | ({ type: 'skipped'; firstOffset: number; count: number } & QueueName)
+  /** A handler call threw. It is repeated after `retryInMs`; if that is absent, the queue is being given up. */
+  | ({
+      type: 'handler_failed'
+      firstOffset: number
+      lastOffset: number
+      /** How often in a row this call has failed, this time included. */
+      failures: number
+      error: unknown
+      retryInMs?: number
+    } & QueueName)
+  /** The group has a queue for this consumer, of a topic that it has no handler for. Its messages wait. */
+  | ({ type: 'no_handler' } & QueueName)
+
+/** Takes the events of a client. Must return soon; what it throws or rejects with is ignored. */
+export type EventListener = (event: ClientEvent) => void
+
+/** Makes a listener safe to call from the loops: nothing that it does may end them. */
+export function containListener(listener: EventListener | undefined): EventListener {
+  if (!listener) return () => undefined
+  return event => {
+    try {
+      const returned: unknown = listener(event)
+      // An async function is accepted where `void` is expected; its rejection would end the process.
+      if (returned instanceof Promise) returned.catch(() => undefined)
+    } catch {
+      // A listener's failure has nowhere to go: it is the place where failures are reported to.
+    }
+  }
+}

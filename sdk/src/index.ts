@@ -1,0 +1,15 @@
+/**
+ * The public face of `pmq-sdk`. What is not named here may change in any version; above all how requests are made,
+ * gathered and dispatched.
+ */
+export type { Clock } from '../../core/protocol/clock.ts'
+export { type Client, type ClientOptions, createClient } from './client.ts'
+export type { Consumer, ConsumerStatus } from './consumer.ts'
+export type { ConsumerOptions } from './consumer-options.ts'
+export { type ClientErrorCode, PmqClientError, PublishError, type PublishResult } from './errors.ts'
+export type { ClientEvent, EventListener } from './events.ts'
+export type { HandlerContext, Message, MessageHandler, NewMessage } from './message.ts'
+export type { Producer } from './producer.ts'
+export type { ProducerOptions } from './producer-options.ts'
+export type { CallOptions, Transport } from './transport.ts'
+export type { QueueStatus } from './worker/queue-worker.ts'

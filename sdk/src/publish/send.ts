@@ -1,0 +1,142 @@
+import { type Backoff, fullJitterMs } from '../../../core/protocol/backoff.ts'
+import type { Clock } from '../../../core/protocol/clock.ts'
+import type { PublishMessage, PublishRequest } from '../../../core/protocol/publish.ts'
+import type { Api } from '../api.ts'
+import { asClientError, PmqClientError, PublishError } from '../errors.ts'
+import type { EventListener } from '../events.ts'
+import { readPublishAnswer } from './answer.ts'
+import { failPart, type Outcome, type Part, settlePart } from './call.ts'
+import type { TopicQueues } from './topic-queues.ts'
+import type { Lane } from './topic-stream.ts'
+
+/** What sending is made of. */
+export type SendDeps = {
+  api: Api
+  queues: TopicQueues
+  clock: Clock
+  random: () => number
+  /** Makes a text that no other publish has ever had. */
+  newPublishId: () => string
+  requestTimeoutMs: number
+  publishTimeoutMs: number
+  emit: EventListener
+}
+
+/** A lost answer is asked for again soon; a service in trouble is left more and more in peace. */
+const retryBackoff: Backoff = { baseMs: 50, maxMs: 5_000 }
+
+/**
+ * Sends parts as one request until each of them has an outcome: an answer, or its deadline. Every attempt carries the
+ * same publishId, the same messages and the same queue, so that the service can find what an earlier one stored. A part
+ * whose deadline has passed is told so; the request goes on for the others, and keeps its messages.
+ *
+ * Never rejects. Ends at the latest with the deadline of its last part.
+ */
+export async function sendParts(deps: SendDeps, topicName: string, parts: Part[], lane: Lane): Promise<void> {
+  const { clock, api } = deps
+  const isKeyed = parts[0]?.messages[0]?.key !== undefined
+  const messages = joinMessages(parts)
+  const request: PublishRequest = { topicName, msgs: messages, publishId: deps.newPublishId() }
+  let attempt = 0
+  let firstSentAtMs = 0
+  let isInDoubt = false
+  let known: (Outcome | undefined)[] | undefined
+  let lastError: PmqClientError | undefined
+
+  for (let retry = 0; ; retry++) {
+    const deadlineMs = settleOverdue()
+    if (deadlineMs === undefined) return
+
+    let waitMs: number
+    try {
+      // Until the first attempt the queue is free to choose; from then on it is where the service will look.
+      if (attempt === 0) request.queueId = await chooseQueue(deps, topicName, lane)
+      const nowMs = clock.monotonic()
+      if (attempt === 0) firstSentAtMs = nowMs
+      request.attempt = ++attempt
+      request.attemptAgeMs = Math.ceil(nowMs - firstSentAtMs)
+      const timeoutMs = Math.max(1, Math.min(deps.requestTimeoutMs, deadlineMs - nowMs))
+      const answer = readPublishAnswer(await api.publish(request, { timeoutMs }), messages.length, isInDoubt)
+      known = known ? merge(known, answer.outcomes) : answer.outcomes
+      if (!isKeyed && answer.queueId !== undefined) lane.queueId = answer.queueId
+      if (answer.waitMs === 0) return settleAll()
+      waitMs = answer.waitMs
+      // The service asks to wait also where its store gave no answer.
+      isInDoubt = true
+      lastError = new PmqClientError('throttled', 'The service asks for a slower pace.', { retryAfterMs: waitMs })
+    } catch (thrown) {
+      lastError = asClientError(thrown)
+      isInDoubt ||= attempt > 0 && lastError.inDoubt
+      if (!lastError.retryable) return failAll(lastError)
+      waitMs = Math.max(fullJitterMs(retryBackoff, retry, deps.random), lastError.retryAfterMs ?? 0)
+    }
+    deps.emit({ type: 'request_failed', operation: 'publish', topicName, error: lastError, retryInMs: waitMs })
+    await clock.sleep(Math.max(0, Math.min(waitMs, deadlineMs - clock.monotonic())))
+  }
+
+  /** Tells the parts whose time is over; the earliest deadline of the others, or undefined if there are none. */
+  function settleOverdue(): number | undefined {
+    const nowMs = clock.monotonic()
+    let earliestMs: number | undefined
+    for (const [index, part] of parts.entries()) {
+      const { deadlineMs } = part.call
+      if (part.isSettled) continue
+      if (deadlineMs <= nowMs) {
+        lane.queueId = undefined
+        settleWithKnown(part, index, deadlineError())
+      } else if (earliestMs === undefined || deadlineMs < earliestMs) earliestMs = deadlineMs
+    }
+    return earliestMs
+  }
+
+  function settleAll() {
+    let from = 0
+    for (const part of parts) {
+      settlePart(part, known as Outcome[], from)
+      from += part.messages.length
+    }
+  }
+
+  function failAll(cause: PmqClientError) {
+    lane.queueId = undefined
+    const outcome = isInDoubt ? 'unknown' : 'not_stored'
+    const { code, message, status, requestId, retryAfterMs } = cause
+    const error = new PublishError(code, message, { cause, outcome, status, requestId, retryAfterMs })
+    for (const [index, part] of parts.entries()) settleWithKnown(part, index, error)
+  }
+
+  /** An answer that asked to wait may have said already where some of the messages are. */
+  function settleWithKnown(part: Part, index: number, error: PublishError) {
+    if (!known) return failPart(part, error)
+    const from = parts.slice(0, index).reduce((sum, earlier) => sum + earlier.messages.length, 0)
+    const outcomes = part.messages.map((_, position) => known?.[from + position] ?? error)
+    settlePart(part, outcomes, 0)
+  }
+
+  function deadlineError(): PublishError {
+    const sent = attempt === 0 ? 'It was never sent.' : `Attempts: ${attempt}.`
+    const outcome = isInDoubt ? 'unknown' : 'not_stored'
+    const told = isInDoubt ? 'it may be stored or not' : 'it is not stored'
+    const text = `The publish had no final answer within ${deps.publishTimeoutMs} ms; ${told}. ${sent}`
+    return new PublishError('deadline_exceeded', text, { cause: lastError, outcome })
+  }
+}
+
+/** Stays with the lane's queue while the topic has it; otherwise one at random. None: the service will say why. */
+async function chooseQueue(deps: SendDeps, topicName: string, lane: Lane): Promise<number | undefined> {
+  const queueIds = await deps.queues.get(topicName)
+  if (lane.queueId === undefined || !queueIds.includes(lane.queueId)) {
+    lane.queueId = queueIds[Math.floor(deps.random() * queueIds.length)]
+  }
+  return lane.queueId
+}
+
+function joinMessages(parts: Part[]): PublishMessage[] {
+  const [only] = parts
+  return parts.length === 1 && only ? only.messages : parts.flatMap(part => part.messages)
+}
+
+/** Earlier answers only left outcomes of what was stored, and what is stored stays where it is. */
+function merge(earlier: (Outcome | undefined)[], later: (Outcome | undefined)[]): (Outcome | undefined)[] {
+  return later.map((outcome, index) => earlier[index] ?? outcome)
+}

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import type { APIGatewayProxyEventV2, Context } from 'aws-lambda'
+import { createCore, defaultSettings } from '../../core/core.ts'
+import type { Clock } from '../../core/protocol/clock.ts'
+import { type Endpoint, type EndpointName, endpoints } from '../../core/protocol/endpoints.ts'
+import { adminRoutes } from '../../functions/edge/admin-routes.ts'
+import { silentBus } from '../../functions/edge/bus.ts'
+import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-routes.ts'
+import { httpHandler } from '../../functions/edge/http.ts'
+import { publishRoutes } from '../../functions/edge/publish-routes.ts'
+import { type TickEvent, tickHandler } from '../../functions/edge/tick-handler.ts'
+import { openDynamoStore } from '../../store/dynamo/open.ts'
+import { createTables } from '../../store/dynamo/tables.ts'
+import { engineClient } from '../support/dynamo-store.ts'
+import { actionsOf } from './actions.ts'
+
+const tables = { logTable: 'log', registryTable: 'registry' }
+const context = { awsRequestId: 'request' } as Context
+
+export type Containers = Awaited<ReturnType<typeof startContainers>>
+
+/**
+ * The four functions, each in a container of its own, on a DynamoDB engine. Each notes the actions that its role would
+ * be asked for: on `log`, `registry` and `bus`.
+ */
+export async function startContainers(endpoint: string, clock: Clock) {
+  const client = engineClient(endpoint)
+  await createTables(client, tables)
+  client.destroy()
+
+  const functions = {
+    publish: createContainer(endpoint, clock, { announces: false }),
+    consume: createContainer(endpoint, clock, { announces: true }),
+    admin: createContainer(endpoint, clock, { announces: true }),
+    tick: createContainer(endpoint, clock, { announces: false }),
+  }
+  const handlers = {
+    publish: httpHandler(functions.publish.core, publishRoutes),
+    consume: httpHandler(functions.consume.core, consumeRoutes, consumeOptions),
+    admin: httpHandler(functions.admin.core, adminRoutes),
+  }
+  const handleTick = tickHandler(functions.tick.core)
+  const called = new Set<EndpointName>()
+
+  return {
+    /** The endpoints that have been called, and answered with success. */
+    called,
+
+    /** Sends a request through its function's handler; fails unless it succeeds. */
+    async call(name: EndpointName, request?: object, pathParameters: Record<string, string> = {}) {
+      const { method, path, function: functionName }: Endpoint = endpoints[name]
+      const body = request && JSON.stringify(request)
+      const event = { routeKey: `${method} ${path}`, pathParameters, body, isBase64Encoded: false }
+      const answer = await handlers[functionName](event as unknown as APIGatewayProxyEventV2, context)
+      const parsed = JSON.parse(answer.body ?? '')
+      assert.ok(Number(answer.statusCode) < 300 && parsed.suc !== false, `${name}: ${answer.body}`)
+      called.add(name)
+      return parsed
+    },
+
+    tick: (detail: TickEvent['detail'] = {}, type = 'Scheduled Event') =>
+      handleTick({ 'detail-type': type, detail } as TickEvent, context),
+
+    /** Resource → the actions that a function has used on it, in order. */
+    usedBy(name: keyof typeof functions): Record<string, string[]> {
+      return Object.fromEntries(
+        Array.from(functions[name].used, ([resource, actions]) => [resource, [...actions].sort()]),
+      )
+    },
+
+    async close() {
+      for (const { core } of Object.values(functions)) await core.store.close()
+    },
+  }
+}
+
+function createContainer(endpoint: string, clock: Clock, { announces }: { announces: boolean }) {
+  const used = new Map<string, Set<string>>()
+  const note = (resource: string, action: string) => {
+    used.set(resource, (used.get(resource) ?? new Set()).add(action))
+  }
+  const client = engineClient(endpoint)
+  client.middlewareStack.add(
+    (next, { commandName }) =>
+      args => {
+        for (const { table, action } of actionsOf(String(commandName), args.input)) note(table, action)
+        return next(args)
+      },
+    { step: 'initialize' },
+  )
+  const core = createCore({
+    store: openDynamoStore({ client, ...tables }),
+    clock,
+    random: Math.random,
+    newId: () => crypto.randomUUID(),
+    bus: announces ? { groupChanged: async () => note('bus', 'events:PutEvents') } : silentBus,
+    settings: { ...defaultSettings, pollHoldMs: 0, topicCacheMs: 0, groupCacheMs: 0 },
+  })
+  return { core, used }
+}

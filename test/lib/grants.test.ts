@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { after, before, suite, test } from 'node:test'
+import { systemClock } from '../../core/protocol/clock.ts'
+import { endpoints } from '../../core/protocol/endpoints.ts'
+import { dynoxide, type RunningEngine } from '../support/engines.ts'
+import { type Containers, startContainers } from './containers.ts'
+import { statementsOf } from './statements.ts'
+import { synthesize } from './synthesize.ts'
+
+const template = synthesize()
+const functionIds = Object.keys(template.findResources('AWS::Lambda::Function'))
+
+/** What the template allows a function, in the same terms as what it uses. */
+function grantedTo(name: string): Record<string, string[]> {
+  const functionId = functionIds.find(id => id.toLowerCase().startsWith(`pmq${name}function`)) ?? ''
+  const { logGroup, statements } = statementsOf(template, functionId)
+  const resources = Object.entries(statements).filter(([id]) => id !== logGroup)
+  return Object.fromEntries(
+    resources.map(([id, actions]) => [/Log|Registry|Bus/.exec(id)?.[0].toLowerCase() ?? id, actions]),
+  )
+}
+
+const engine = dynoxide()
+
+suite('the grants', { skip: engine.skip ?? false }, () => {
+  let running: RunningEngine
+  let containers: Containers
+  let movedMs = 0
+
+  before(async () => {
+    running = await engine.start()
+    containers = await startContainers(running.endpoint, { ...systemClock, now: () => systemClock.now() + movedMs })
+    await useEverything(containers, ms => {
+      movedMs += ms
+    })
+  })
+  after(async () => {
+    await containers?.close()
+    await running.stop()
+  })
+
+  test('were tried with every endpoint', () => {
+    assert.deepEqual([...containers.called].sort(), Object.keys(endpoints).sort())
+  })
+
+  for (const name of ['publish', 'consume', 'admin', 'tick'] as const) {
+    test(`of ${name} are all that it uses, and it uses all of them`, () => {
+      assert.deepEqual(containers.usedBy(name), grantedTo(name))
+    })
+  }
+})
+
+/** Every endpoint once, and what lies behind them: joining, leaving, falling silent, rebalances and an hour of ticks. */
+async function useEverything({ call, tick }: Containers, advance: (ms: number) => void) {
+  const client = { lan: 'nodejs', sdkVersion: '1', clientIp: '127.0.0.1' }
+  const paths = { groupName: 'g', topicName: 't' }
+  const consumerGroupNames = { g: ['t'] }
+  const join = async (name: string): Promise<number> => {
+    const { id: consumerId } = await call('register', { ...client, name })
+    await call('registerConsumerGroup', { ...client, consumerId, consumerGroupNames })
+    return consumerId
+  }
+
+  await call('createTopic', { name: 't', queues: 2 })
+  await call('createGroup', { name: 'g' })
+  await call('subscribe', {}, paths)
+  await call('subscribe', { threadSize: 7 }, paths)
+  await call('listTopics')
+  await call('listGroups')
+
+  const consumerId = await join('a')
+  await call('register', { ...client, name: 'a' })
+  await join('silent')
+  await tick({ groupName: 'g' }, 'GroupChanged')
+  await call('publish', { topicName: 't', msgs: [{ body: 'one' }], publishId: 'p', attempt: 2, attemptAgeMs: 1 })
+  await call('getTopicQueueIds', { topicNames: ['t'] })
+
+  const polled = await call('getConsumerGroupPolling', { ...client, consumerId, consumerGroupVersion: { g: 0 } })
+  const [queue] = Object.values<Record<string, number>>(polled.consumerGroups.g.queues)
+  await call('pullData', { ...client, ...queue, consumerGroupName: 'g', offsetStart: 0, offsetEnd: 50 })
+  await call('commitOffset', { ...client, queueOffsets: [{ ...queue, offset: 1 }] })
+  await call('commitOffset', { ...client, queueOffsets: [{ ...queue, offset: 1 }], flag: 1 })
+  await call('getMessageCount', { ...client, consumerGroupName: 'g', topics: ['t'] })
+  await call('getTopic', { ...client, consumerGroupName: 'g' })
+  await call('getGroupTopic', { ...client, consumerGroupNames: ['g'] })
+  for (const name of ['getMeta', 'getMetaGroup', 'addLog', 'addCat', 'addOpLog', 'sendMail'] as const) {
+    await call(name, client)
+  }
+  await call('getTopicView', undefined, paths)
+  await call('getGroup', undefined, paths)
+
+  // The silent one is given up by a heartbeat of the other, who then leaves; the last one dies with nobody there.
+  advance(20_000)
+  await call('heartbeat', { ...client, consumerId })
+  advance(20_000)
+  await call('heartbeat', { ...client, consumerId })
+  await call('deRegister', { ...client, id: consumerId })
+  await join('last')
+  for (let minute = 0; minute < 60; minute++) {
+    advance(60_000)
+    await tick()
+  }
+}

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { Match } from 'aws-cdk-lib/assertions'
+import { type Endpoint, endpoints } from '../../core/protocol/endpoints.ts'
+import { envNames } from '../../functions/edge/env.ts'
+import { statementsOf } from './statements.ts'
+import { synthesize } from './synthesize.ts'
+
+const template = synthesize()
+// A table under another logical id is another table: an empty one. Whoever must change these has data to move.
+const logTable = 'PmqTablesLog0EFC2A8D'
+const registryTable = 'PmqTablesRegistry1B69A6A2'
+const bus = 'PmqBus3D7A5F88'
+
+const functionIds = Object.fromEntries(
+  ['Publish', 'Consume', 'Admin', 'Tick'].map(name => {
+    const ids = Object.keys(template.findResources('AWS::Lambda::Function'))
+    return [name.toLowerCase(), ids.find(id => id.startsWith(`Pmq${name}Function`)) ?? `no function ${name}`]
+  }),
+)
+
+suite('tables', () => {
+  const tables = template.findResources('AWS::DynamoDB::Table')
+
+  test('keep their logical ids, since another one means an empty table', () => {
+    assert.deepEqual(Object.keys(tables).sort(), [logTable, registryTable])
+  })
+
+  for (const id of [logTable, registryTable]) {
+    test(`${id} survives its stack, is protected from deletion and can be restored to any second`, () => {
+      const table = tables[id]
+      assert.equal(table?.DeletionPolicy, 'Retain')
+      assert.equal(table?.UpdateReplacePolicy, 'Retain')
+      assert.equal(table?.Properties.DeletionProtectionEnabled, true)
+      assert.deepEqual(table?.Properties.PointInTimeRecoverySpecification, { PointInTimeRecoveryEnabled: true })
+    })
+
+    test(`${id} is paid by request and has a generated name`, () => {
+      assert.equal(tables[id]?.Properties.BillingMode, 'PAY_PER_REQUEST')
+      assert.equal(tables[id]?.Properties.TableName, undefined)
+    })
+  }
+
+  test('the log is keyed by queue and offset, and expires batches by x', () => {
+    template.hasResourceProperties('AWS::DynamoDB::Table', {
+      KeySchema: [
+        { AttributeName: 'q', KeyType: 'HASH' },
+        { AttributeName: 'o', KeyType: 'RANGE' },
+      ],
+      AttributeDefinitions: Match.arrayWith([
+        { AttributeName: 'q', AttributeType: 'N' },
+        { AttributeName: 'o', AttributeType: 'N' },
+      ]),
+      TimeToLiveSpecification: { AttributeName: 'x', Enabled: true },
+    })
+  })
+
+  test('the registry is keyed by pk and sk, and nothing in it expires', () => {
+    assert.deepEqual(tables[registryTable]?.Properties.KeySchema, [
+      { AttributeName: 'pk', KeyType: 'HASH' },
+      { AttributeName: 'sk', KeyType: 'RANGE' },
+    ])
+    assert.equal(tables[registryTable]?.Properties.TimeToLiveSpecification, undefined)
+  })
+})
+
+suite('functions', () => {
+  test('run Node 24 on arm64, as CommonJS with one handler', () => {
+    for (const [id, lambda] of Object.entries(template.findResources('AWS::Lambda::Function'))) {
+      assert.equal(lambda.Properties.Runtime, 'nodejs24.x', id)
+      assert.deepEqual(lambda.Properties.Architectures, ['arm64'], id)
+      assert.equal(lambda.Properties.Handler, 'index.handler', id)
+    }
+    assert.equal(Object.keys(template.findResources('AWS::Lambda::Function')).length, 4)
+  })
+
+  const dynamodb = (...actions: string[]) => actions.map(action => `dynamodb:${action}`)
+  const anyItem = dynamodb('BatchGetItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem')
+  const putEvents = ['events:PutEvents']
+  const mayDo = {
+    publish: { [logTable]: dynamodb('PutItem', 'Query'), [registryTable]: dynamodb('Query') },
+    consume: { [logTable]: dynamodb('Query'), [registryTable]: anyItem, [bus]: putEvents },
+    admin: {
+      [logTable]: dynamodb('Query'),
+      [registryTable]: dynamodb('BatchGetItem', 'PutItem', 'Query', 'UpdateItem'),
+      [bus]: putEvents,
+    },
+    tick: { [logTable]: dynamodb('Query'), [registryTable]: anyItem },
+  }
+  for (const [name, expected] of Object.entries(mayDo)) {
+    test(`${name} may do what it needs and nothing else`, () => {
+      const { logGroup, statements } = statementsOf(template, functionIds[name] ?? '')
+      assert.deepEqual(statements, { ...expected, [logGroup]: ['logs:CreateLogStream', 'logs:PutLogEvents'] })
+    })
+  }
+
+  test('log to groups that forget', () => {
+    const groups = Object.values(template.findResources('AWS::Logs::LogGroup'))
+    assert.equal(groups.length, 4)
+    for (const group of groups) assert.equal(group.Properties.RetentionInDays, 30)
+  })
+
+  const environmentOf = (name: string, of = template) =>
+    of.findResources('AWS::Lambda::Function')[functionIds[name] ?? '']?.Properties.Environment.Variables
+
+  test('are told their tables, and the bus only where they may speak on it', () => {
+    const tables = { [envNames.logTable]: { Ref: logTable }, [envNames.registryTable]: { Ref: registryTable } }
+    const busToo = { ...tables, [envNames.bus]: { Ref: bus } }
+    const expected = { publish: tables, consume: busToo, admin: busToo, tick: tables }
+    for (const [name, variables] of Object.entries(expected)) assert.deepEqual(environmentOf(name), variables, name)
+  })
+
+  test('that answer consumers are told the time zone and the length of a long poll, where the stack says so', () => {
+    const variables = environmentOf('consume', synthesize({ timeZone: 'Asia/Shanghai', pollHoldMs: 0 }))
+    assert.equal(variables[envNames.timeZone], 'Asia/Shanghai')
+    assert.equal(variables[envNames.pollHoldMs], '0')
+  })
+
+  test('refuse a long poll that API Gateway would cut', () => {
+    assert.throws(() => synthesize({ pollHoldMs: 30_000 }), /pollHoldMs \(30000\) must be 0 to 20000/)
+  })
+})
+
+suite('API', () => {
+  const routes = Object.values(template.findResources('AWS::ApiGatewayV2::Route')).map(route => route.Properties)
+  const integrations = template.findResources('AWS::ApiGatewayV2::Integration')
+
+  test('has a route to the right function for each endpoint, and no other', () => {
+    const actual = routes.map(({ RouteKey, Target }) => {
+      const integrationId: string = Target['Fn::Join'][1].at(-1).Ref
+      return `${RouteKey} → ${integrations[integrationId]?.Properties.IntegrationUri['Fn::GetAtt'][0]}`
+    })
+    const expected = Object.values<Endpoint>(endpoints).map(
+      endpoint => `${endpoint.method} ${endpoint.path} → ${functionIds[endpoint.function]}`,
+    )
+    assert.deepEqual(actual.sort(), expected.sort())
+  })
+
+  test('is closed: every route asks for an IAM signature', () => {
+    for (const route of routes) assert.equal(route.AuthorizationType, 'AWS_IAM', route.RouteKey)
+  })
+
+  test('passes requests on in payload format 2.0', () => {
+    for (const { Properties } of Object.values(integrations)) assert.equal(Properties.PayloadFormatVersion, '2.0')
+  })
+
+  test('has its URL among the outputs of the stack', () => {
+    template.hasOutput('ApiUrl', { Value: { 'Fn::GetAtt': [Match.stringLikeRegexp('HttpApi'), 'ApiEndpoint'] } })
+  })
+})
+
+suite('upkeep', () => {
+  const targets = [Match.objectLike({ Arn: { 'Fn::GetAtt': [functionIds.tick, 'Arn'] } })]
+
+  test('calls the tick every minute', () => {
+    template.hasResourceProperties('AWS::Events::Rule', {
+      ScheduleExpression: 'rate(1 minute)',
+      State: 'ENABLED',
+      Targets: targets,
+    })
+  })
+
+  test('calls the tick when a group has changed', () => {
+    template.hasResourceProperties('AWS::Events::Rule', {
+      EventBusName: { Ref: bus },
+      EventPattern: { source: ['pmq'], 'detail-type': ['GroupChanged'] },
+      State: 'ENABLED',
+      Targets: targets,
+    })
+  })
+
+  test('lets EventBridge call the tick, and API Gateway the three others', () => {
+    const callers = Object.values(template.findResources('AWS::Lambda::Permission')).map(
+      ({ Properties }) => `${Properties.Principal} ${Properties.FunctionName['Fn::GetAtt'][0]}`,
+    )
+    assert.deepEqual(callers.sort(), [
+      `apigateway.amazonaws.com ${functionIds.admin}`,
+      `apigateway.amazonaws.com ${functionIds.consume}`,
+      `apigateway.amazonaws.com ${functionIds.publish}`,
+      `events.amazonaws.com ${functionIds.tick}`,
+      `events.amazonaws.com ${functionIds.tick}`,
+    ])
+  })
+})

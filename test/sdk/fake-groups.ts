@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict'
+import type { Clock } from '../../core/protocol/clock.ts'
+import type { CommitRequest, CommitResponse } from '../../core/protocol/commit.ts'
+import type {
+  AssignedQueue,
+  HeartbeatResponse,
+  PollRequest,
+  PollResponse,
+  RegisterGroupRequest,
+  RegisterGroupResponse,
+} from '../../core/protocol/membership.ts'
+import type { FakeLog } from './fake-log.ts'
+
+type Settings = Pick<AssignedQueue, 'threadSize' | 'consumerBatchSize' | 'maxPullTime' | 'stopFlag'>
+type Offset = {
+  queueId: number
+  topicName: string
+  offset: number
+  offsetVersion: number
+  owner: number
+  next: number | undefined
+}
+type Group = { version: number; settings: Settings; offsets: Map<number, Offset>; members: number[] }
+type Consumer = { consumerId: number; name: string; heartbeatAtMs: number; topicNames: string[] }
+
+/**
+ * Groups, members and offsets of the stand-in service. A queue that is to change its owner stays with the old one until
+ * that releases it, by a final commit or by presenting a version in which it does not have the queue any more.
+ */
+export function createFakeGroups(clock: Clock, log: FakeLog) {
+  const groups = new Map<string, Group>()
+  const consumers = new Map<number, Consumer>()
+  /** What members did to queues, in order: `release 1 by 7 at 120`. */
+  const history: string[] = []
+  let lastConsumerId = 0
+
+  function groupOf(groupName: string): Group {
+    const group = groups.get(groupName)
+    assert.ok(group, `no group ${groupName}`)
+    return group
+  }
+
+  function give(group: Group, place: Offset, consumerId: number) {
+    place.owner = consumerId
+    place.next = undefined
+    place.offsetVersion++
+    group.version++
+    history.push(`give ${place.queueId} to ${consumerId} at ${place.offset}`)
+  }
+
+  function rebalance(group: Group) {
+    for (const [index, place] of [...group.offsets.values()].entries()) {
+      const target = group.members[index % group.members.length] ?? 0
+      if (place.owner === target) place.next = undefined
+      else if (place.owner === 0 || !group.members.includes(place.owner)) give(group, place, target)
+      else if (place.next !== target) {
+        place.next = target
+        group.version++
+      }
+    }
+  }
+
+  function remove(consumerId: number) {
+    consumers.delete(consumerId)
+    for (const group of groups.values()) {
+      if (!group.members.includes(consumerId)) continue
+      group.members = group.members.filter(member => member !== consumerId)
+      rebalance(group)
+    }
+  }
+
+  function queuesOf(groupName: string, group: Group, consumerId: number): Record<string, AssignedQueue> {
+    const queues: Record<string, AssignedQueue> = {}
+    for (const { queueId, topicName, offset, offsetVersion, owner, next } of group.offsets.values()) {
+      if (owner !== consumerId || next !== undefined) continue
+      queues[queueId] = {
+        queueOffsetId: 1000 + queueId,
+        offsetVersion,
+        offset,
+        consumerGroupName: groupName,
+        topicName,
+        queueId,
+        originTopicName: topicName,
+        topicType: 1,
+        topicId: 1,
+        delayProcessTime: 0,
+        pullBatchSize: 50,
+        retryCount: 0,
+        traceFlag: 0,
+        lastId: 0,
+        timeout: 0,
+        ...group.settings,
+      }
+    }
+    return queues
+  }
+
+  return {
+    history,
+    consumers,
+    createGroup(groupName: string, topicNames: string[], settings: Partial<Settings> = {}) {
+      const places = topicNames.flatMap(topicName =>
+        (log.queueIds(topicName) ?? []).map((queueId): [number, Offset] => [
+          1000 + queueId,
+          { queueId, topicName, offset: 0, offsetVersion: 0, owner: 0, next: undefined },
+        ]),
+      )
+      groups.set(groupName, {
+        version: 1,
+        settings: { threadSize: 1, consumerBatchSize: 10, maxPullTime: 5, stopFlag: 0, ...settings },
+        offsets: new Map(places),
+        members: [],
+      })
+    },
+    changeSettings(groupName: string, settings: Partial<Settings>) {
+      const group = groupOf(groupName)
+      Object.assign(group.settings, settings)
+      group.version++
+    },
+    /** Sets a queue's offset by hand. */
+    reset(groupName: string, queueId: number, offset: number) {
+      const group = groupOf(groupName)
+      const place = group.offsets.get(1000 + queueId)
+      assert.ok(place)
+      place.offset = offset
+      place.offsetVersion++
+      group.version++
+    },
+    /** Takes a queue from its owner without asking, as when a hand-over takes too long. */
+    seize(groupName: string, queueId: number, consumerId: number) {
+      const group = groupOf(groupName)
+      const place = group.offsets.get(1000 + queueId)
+      assert.ok(place)
+      give(group, place, consumerId)
+    },
+    /** The service has heard no heartbeat of this consumer in time. */
+    expire: remove,
+    committed: (groupName: string, queueId: number) => groupOf(groupName).offsets.get(1000 + queueId)?.offset,
+    ownerOf: (groupName: string, queueId: number) => groupOf(groupName).offsets.get(1000 + queueId)?.owner,
+    version: (groupName: string) => groups.get(groupName)?.version,
+
+    register(name: string): number {
+      const known = [...consumers.values()].find(consumer => consumer.name === name)
+      const consumerId = known?.consumerId ?? ++lastConsumerId
+      consumers.set(consumerId, { consumerId, name, heartbeatAtMs: clock.now(), topicNames: [] })
+      return consumerId
+    },
+    join({ consumerId, consumerGroupNames }: RegisterGroupRequest): RegisterGroupResponse {
+      if (!consumers.has(consumerId ?? 0)) return { suc: false, msg: `ConsumerId_${consumerId}不存在！` }
+      for (const groupName of Object.keys(consumerGroupNames ?? {})) {
+        const group = groups.get(groupName)
+        if (!group) return { suc: false, msg: `{${groupName}}不存在` }
+        if (!group.members.includes(consumerId ?? 0)) group.members.push(consumerId ?? 0)
+        rebalance(group)
+      }
+      return { suc: true, consumerGroupNameNew: {} }
+    },
+    leave(consumerId: number) {
+      history.push(`leave ${consumerId}`)
+      remove(consumerId)
+    },
+    heartbeat(consumerId: number): HeartbeatResponse {
+      const consumer = consumers.get(consumerId)
+      if (consumer) consumer.heartbeatAtMs = clock.now()
+      const versions = Object.fromEntries([...groups].map(([groupName, { version }]) => [groupName, version]))
+      return { suc: true, heatbeatTime: 10, deleted: consumer ? 0 : 1, bakUrl: '', versions }
+    },
+    poll({ consumerId, consumerGroupVersion }: PollRequest): PollResponse {
+      const answer: PollResponse = {
+        suc: true,
+        sleepTime: 0,
+        consumerDeleted: 0,
+        brokerMetaMode: -1,
+        consumerGroups: {},
+      }
+      if (!consumers.has(consumerId ?? 0)) return { ...answer, consumerDeleted: 1 }
+      for (const [groupName, presented] of Object.entries(consumerGroupVersion ?? {})) {
+        const group = groupOf(groupName)
+        for (const place of group.offsets.values()) {
+          if (place.owner !== consumerId || place.next === undefined || presented < group.version) continue
+          history.push(`presented ${place.queueId} by ${consumerId} at ${place.offset}`)
+          give(group, place, place.next)
+        }
+        if (presented >= group.version) continue
+        const { version } = group
+        const meta = { name: groupName, rbVersion: version, metaVersion: version, version }
+        answer.consumerGroups = { [groupName]: { meta, queues: queuesOf(groupName, group, consumerId ?? 0) } }
+      }
+      return answer
+    },
+    commit({ queueOffsets, flag }: CommitRequest): CommitResponse {
+      const results: CommitResponse['results'] = []
+      const versions: Record<string, number> = {}
+      for (const { queueOffsetId, offsetVersion, offset, consumerGroupName } of queueOffsets ?? []) {
+        const group = groupOf(consumerGroupName)
+        const place = group.offsets.get(queueOffsetId)
+        assert.ok(place)
+        const isOwner = place.offsetVersion === offsetVersion
+        const outcome = !isOwner ? 'fenced' : offset > place.offset ? 'advanced' : 'unchanged'
+        if (isOwner) place.offset = Math.max(place.offset, offset)
+        results.push({ queueOffsetId, outcome, offsetVersion: place.offsetVersion, offset: place.offset })
+        if (isOwner && flag === 1) {
+          history.push(`release ${place.queueId} by ${place.owner} at ${place.offset}`)
+          give(group, place, place.next ?? place.owner)
+        }
+        versions[consumerGroupName] = group.version
+      }
+      return { suc: true, results, versions }
+    },
+  }
+}
+
+export type FakeGroups = ReturnType<typeof createFakeGroups>

@@ -1,0 +1,619 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { createClient } from '../../sdk/src/client.ts'
+import { PmqClientError, PublishError } from '../../sdk/src/errors.ts'
+import type { ClientEvent } from '../../sdk/src/events.ts'
+import type { ProducerOptions } from '../../sdk/src/producer-options.ts'
+import { createFakeService, type Fault } from './fake-service.ts'
+import { createManualClock, seededRandom, settle } from './manual-clock.ts'
+
+function setUp({ queues = 4, seed = 1, ...options }: ProducerOptions & { queues?: number; seed?: number } = {}) {
+  const clock = createManualClock()
+  const service = createFakeService(clock)
+  service.log.createTopic('orders', queues)
+  const events: ClientEvent[] = []
+  const client = createClient({
+    transport: service.transport,
+    clock,
+    random: seededRandom(seed),
+    onEvent: event => events.push(event),
+  })
+  const producer = client.producer(options)
+  /** Faults for the next publishes, one each; undefined lets one pass. */
+  const meet = (...faults: (Fault | undefined)[]) => {
+    service.onRequest = operation => (operation === 'publish' ? faults.shift() : undefined)
+  }
+  const publishes = () => service.requests.filter(({ operation }) => operation === 'publish')
+  return { clock, service, client, producer, events, meet, publishes }
+}
+
+/** Takes a rejection apart; fails if there is none. */
+async function failureOf(promise: Promise<unknown>): Promise<PublishError> {
+  const thrown = await promise.then(
+    value => assert.fail(`resolved with ${JSON.stringify(value)}`),
+    (error: unknown) => error,
+  )
+  assert.ok(thrown instanceof PublishError, String(thrown))
+  return thrown
+}
+
+const bodies = (count: number, prefix = 'm') => Array.from({ length: count }, (_, index) => ({ body: prefix + index }))
+
+suite('gathering', () => {
+  test('publishes made in one turn travel as one request, and each call gets its own place', async () => {
+    const { producer, publishes, service } = setUp()
+    const results = await Promise.all(bodies(50).map(message => producer.publish('orders', message)))
+    assert.equal(publishes().length, 1)
+    const stored = service.log.stored('orders')
+    for (const [index, { queueId, offset }] of results.entries()) {
+      assert.equal(stored.find(at => at.queueId === queueId && at.offset === offset)?.message.body, `m${index}`)
+    }
+  })
+
+  test('a lone publish waits for no time to pass', async () => {
+    const { producer, clock } = setUp()
+    await producer.publish('orders', { body: 'a' })
+    assert.equal(clock.monotonic(), 0)
+  })
+
+  test('what is published behind a request under way gathers until that is answered', async () => {
+    const { producer, clock, meet, publishes } = setUp()
+    meet({ kind: 'delay', ms: 40 })
+    const first = producer.publish('orders', { body: 'first' })
+    await settle()
+    const rest = bodies(5).map(message => producer.publish('orders', message))
+    await clock.advance(39)
+    assert.equal(publishes().length, 1)
+    await clock.advance(1)
+    await Promise.all([first, ...rest])
+    assert.deepEqual(
+      publishes().map(({ request }) => request.msgs?.length),
+      [1, 5],
+    )
+  })
+
+  test('a full batch does not wait for the request under way', async () => {
+    const { producer, clock, meet, publishes } = setUp({ maxBatchMessages: 10 })
+    meet({ kind: 'delay', ms: 40 })
+    const first = producer.publish('orders', { body: 'first' })
+    await settle()
+    const rest = bodies(25).map(message => producer.publish('orders', message))
+    await settle()
+    assert.deepEqual(
+      publishes().map(({ request }) => request.msgs?.length),
+      [1, 10, 10, 5],
+      'the last five leave when the full ones are answered, which is at once here',
+    )
+    await clock.advance(40)
+    await Promise.all([first, ...rest])
+  })
+
+  test('a request that hangs does not hold up the others for longer than a tenth of a second', async () => {
+    const { producer, clock, meet } = setUp()
+    meet({ kind: 'hang' })
+    const hanging = producer.publish('orders', { body: 'hanging' })
+    await settle()
+    const next = producer.publish('orders', { body: 'next' })
+    await clock.advance(100)
+    await next
+    await clock.advance(11_000)
+    await hanging
+  })
+
+  test('with lingerMs a message waits that long for company', async () => {
+    const { producer, clock, publishes } = setUp({ lingerMs: 20 })
+    const first = producer.publish('orders', { body: 'a' })
+    await clock.advance(19)
+    assert.equal(publishes().length, 0)
+    const second = producer.publish('orders', { body: 'b' })
+    await clock.advance(1)
+    await Promise.all([first, second])
+    assert.equal(publishes().length, 1)
+  })
+
+  test('a batch that is full does not linger', async () => {
+    const { producer, clock } = setUp({ lingerMs: 20, maxBatchMessages: 2 })
+    const first = producer.publish('orders', { body: 'a' })
+    await settle()
+    await Promise.all([first, producer.publish('orders', { body: 'b' })])
+    assert.equal(clock.monotonic(), 0)
+  })
+
+  test('no request passes maxBatchMessages, maxBatchBytes or maxInFlight', async () => {
+    const { producer, publishes, service, clock } = setUp({ maxBatchMessages: 7, maxBatchBytes: 1_000, maxInFlight: 3 })
+    service.onRequest = () => ({ kind: 'delay', ms: 5 })
+    const all = bodies(200).map(({ body }, index) => producer.publish('orders', { body: body + 'x'.repeat(index) }))
+    await clock.advance(1_000)
+    await Promise.all(all)
+    for (const { request } of publishes()) {
+      const messages = request.msgs ?? []
+      assert.ok(messages.length <= 7)
+      const bytes = messages.reduce((sum, { body }) => sum + body.length, 0)
+      assert.ok(bytes <= 1_000 || messages.length === 1)
+    }
+    assert.equal(service.mostInFlight.get('publish'), 3)
+  })
+
+  test('an array stays together where it fits into one batch', async () => {
+    const { producer, publishes } = setUp({ maxBatchMessages: 10 })
+    await Promise.all([producer.publish('orders', bodies(6)), producer.publish('orders', bodies(6))])
+    assert.deepEqual(
+      publishes().map(({ request }) => request.msgs?.length),
+      [6, 6],
+    )
+  })
+
+  test('an array larger than a batch is divided, and its results come back in its order', async () => {
+    const { producer, service } = setUp({ maxBatchMessages: 10 })
+    const results = await producer.publish('orders', bodies(95))
+    const stored = service.log.stored('orders')
+    const read = results.map(
+      ({ queueId, offset }) => stored.find(at => at.queueId === queueId && at.offset === offset)?.message.body,
+    )
+    assert.deepEqual(
+      read,
+      bodies(95).map(({ body }) => body),
+    )
+  })
+
+  test('an empty array needs no request', async () => {
+    const { producer, service } = setUp()
+    assert.deepEqual(await producer.publish('orders', []), [])
+    assert.equal(service.requests.length, 0)
+  })
+
+  test('topics do not wait for each other', async () => {
+    const { producer, service, clock } = setUp()
+    service.log.createTopic('slow', 1)
+    service.onRequest = (operation, { topicName }) =>
+      operation === 'publish' && topicName === 'slow' ? { kind: 'delay', ms: 1_000 } : undefined
+    const slow = producer.publish('slow', { body: 'a' })
+    await producer.publish('orders', { body: 'b' })
+    await clock.advance(1_000)
+    await slow
+  })
+})
+
+suite('queues', () => {
+  test('a producer stays with one queue while it works', async () => {
+    const { producer, publishes } = setUp({ queues: 16 })
+    for (const message of bodies(20)) await producer.publish('orders', message)
+    assert.equal(new Set(publishes().map(({ request }) => request.queueId)).size, 1)
+  })
+
+  test('producers begin with different queues', async () => {
+    const queueIds = await Promise.all(
+      [1, 2, 3, 4, 5, 6, 7, 8].map(
+        async seed => (await setUp({ queues: 16, seed }).producer.publish('orders', { body: 'a' })).queueId,
+      ),
+    )
+    assert.ok(new Set(queueIds).size > 3, String(queueIds))
+  })
+
+  test('a producer prefers the queue to which the service moved it', async () => {
+    const { producer, publishes, meet } = setUp()
+    meet({
+      kind: 'answer',
+      answer: { suc: true, sleepTime: 0, offsets: [{ first: 0, count: 1, queueId: 3, offset: 9 }] },
+    })
+    assert.deepEqual(await producer.publish('orders', { body: 'a' }), { queueId: 3, offset: 9 })
+    await producer.publish('orders', { body: 'b' })
+    assert.equal(publishes()[1]?.request.queueId, 3)
+  })
+
+  test('the queues of a topic are asked for once in 20 seconds, and only while it publishes', async () => {
+    const { producer, service, clock } = setUp()
+    for (let second = 0; second < 50; second++) {
+      await producer.publish('orders', { body: 'a' })
+      await clock.advance(1_000)
+    }
+    assert.equal(service.count('getTopicQueueIds'), 3)
+    await clock.advance(3_600_000)
+    assert.equal(service.count('getTopicQueueIds'), 3)
+  })
+
+  test('a queue that is no longer writable is left', async () => {
+    const { producer, service, clock, publishes } = setUp({ queues: 2 })
+    const { queueId } = await producer.publish('orders', { body: 'a' })
+    const other = queueId === 1 ? 2 : 1
+    service.onRequest = operation =>
+      operation === 'getTopicQueueIds'
+        ? { kind: 'answer', answer: { suc: true, topicQueues: { orders: [other] } } }
+        : undefined
+    await clock.advance(20_000)
+    await producer.publish('orders', { body: 'b' })
+    await settle()
+    await producer.publish('orders', { body: 'c' })
+    assert.equal(publishes().at(-1)?.request.queueId, other)
+  })
+
+  test('publishing goes on with the known queues when they cannot be asked for', async () => {
+    const { producer, service, clock } = setUp()
+    await producer.publish('orders', { body: 'a' })
+    service.onRequest = operation => (operation === 'getTopicQueueIds' ? { kind: 'unreachable' } : undefined)
+    await clock.advance(25_000)
+    await producer.publish('orders', { body: 'b' })
+  })
+
+  test('an unknown topic is refused in the words of the service', async () => {
+    const { producer } = setUp()
+    const error = await failureOf(producer.publish('nowhere', { body: 'a' }))
+    assert.match(error.message, /topic_nowhere_is_not_exist!/)
+    assert.deepEqual([error.code, error.outcome, error.retryable], ['refused', 'not_stored', false])
+  })
+})
+
+suite('retries', () => {
+  test('a publish whose answer is lost is stored once', async () => {
+    const { producer, clock, meet, service, publishes } = setUp()
+    meet({ kind: 'lose_answer' }, { kind: 'lose_answer' }, { kind: 'lose_request' })
+    const published = producer.publish('orders', bodies(3))
+    await clock.advance(1_000)
+    const results = await published
+    assert.deepEqual(
+      service.log.stored('orders').map(({ queueId, offset }) => ({ queueId, offset })),
+      results,
+    )
+    assert.deepEqual(
+      publishes().map(({ request }) => request.attempt),
+      [1, 2, 3, 4],
+    )
+    assert.equal(new Set(publishes().map(({ request }) => request.publishId)).size, 1)
+  })
+
+  test('two publishes have two publishIds', async () => {
+    const { producer, publishes } = setUp()
+    await producer.publish('orders', { body: 'a' })
+    await producer.publish('orders', { body: 'a' })
+    assert.notEqual(publishes()[0]?.request.publishId, publishes()[1]?.request.publishId)
+  })
+
+  test('a service that asks for a slower pace is given the time that it asks for', async () => {
+    const { producer, clock, meet, publishes } = setUp()
+    meet({ kind: 'answer', answer: { suc: false, sleepTime: 700 } })
+    const published = producer.publish('orders', { body: 'a' })
+    await clock.advance(699)
+    assert.equal(publishes().length, 1)
+    await clock.advance(1)
+    await published
+  })
+
+  test('Retry-After is respected', async () => {
+    const { producer, clock, meet, publishes } = setUp()
+    meet({ kind: 'fail', error: new PmqClientError('throttled', 'slower', { status: 429, retryAfterMs: 3_000 }) })
+    const published = producer.publish('orders', { body: 'a' })
+    await clock.advance(2_999)
+    assert.equal(publishes().length, 1)
+    await clock.advance(1)
+    await published
+  })
+
+  test('every retry is told as an event', async () => {
+    const { producer, clock, meet, events } = setUp()
+    meet({ kind: 'unreachable' })
+    const published = producer.publish('orders', { body: 'a' })
+    await clock.advance(1_000)
+    await published
+    const [event] = events
+    assert.ok(event?.type === 'request_failed' && event.operation === 'publish')
+    assert.equal(event.error.code, 'unreachable')
+  })
+
+  test('a definite refusal is not repeated', async () => {
+    const { producer, meet, publishes } = setUp()
+    meet({ kind: 'fail', error: new PmqClientError('payload_too_large', 'too large', { status: 413 }) })
+    const error = await failureOf(producer.publish('orders', { body: 'a' }))
+    assert.deepEqual([error.code, error.outcome, publishes().length], ['payload_too_large', 'not_stored', 1])
+    assert.ok(error.cause instanceof PmqClientError)
+  })
+
+  test('a refusal behind a lost answer leaves the outcome unknown', async () => {
+    const { producer, clock, meet } = setUp()
+    meet(
+      { kind: 'lose_answer' },
+      { kind: 'fail', error: new PmqClientError('unexpected_status', '403', { status: 403 }) },
+    )
+    const failed = failureOf(producer.publish('orders', { body: 'a' }))
+    await clock.advance(1_000)
+    assert.equal((await failed).outcome, 'unknown')
+  })
+
+  test('messages that the service could not store are rejected with its words, the others are not', async () => {
+    const { producer, service } = setUp({ queues: 2 })
+    service.refuse = queueId => (queueId === 2 ? 'queue 2 is full' : undefined)
+    const [even, odd] = await Promise.allSettled([
+      producer.publish('orders', { body: 'a', key: 'd' }),
+      producer.publish('orders', { body: 'b', key: 'e' }),
+    ])
+    assert.equal(even?.status, 'fulfilled')
+    assert.ok(odd?.status === 'rejected' && odd.reason instanceof PublishError)
+    assert.match(odd.reason.message, /queue 2 is full/)
+    assert.equal(odd.reason.outcome, 'not_stored')
+  })
+
+  test('an array of which a part failed is rejected with what became of each', async () => {
+    const { producer, service } = setUp({ queues: 2 })
+    service.refuse = queueId => (queueId === 2 ? 'queue 2 is full' : undefined)
+    const keys = ['d', 'e', 'd']
+    const error = await failureOf(
+      producer.publish(
+        'orders',
+        keys.map(key => ({ body: key, key })),
+      ),
+    )
+    assert.match(error.message, /1 of 3 messages failed: .*queue 2 is full/)
+    assert.deepEqual(error.results?.[0], { queueId: 1, offset: 1 })
+    assert.ok(error.results?.[1] instanceof PublishError)
+    assert.deepEqual(error.results?.[2], { queueId: 1, offset: 2 })
+  })
+
+  test('what an answer that asks to wait has stored already is not lost at the deadline', async () => {
+    const { producer, clock, service } = setUp({ publishTimeoutMs: 1_000 })
+    const offsets = [
+      { first: 0, count: 1, queueId: 2, offset: 5 },
+      { first: 1, count: 1, error: 'slower' },
+    ]
+    service.onRequest = operation =>
+      operation === 'publish' ? { kind: 'answer', answer: { suc: false, sleepTime: 400, offsets } } : undefined
+    const failed = failureOf(producer.publish('orders', bodies(2)))
+    await clock.advance(1_000)
+    const { results } = await failed
+    assert.deepEqual(results?.[0], { queueId: 2, offset: 5 })
+    assert.ok(results?.[1] instanceof PublishError)
+    assert.equal(results[1].outcome, 'unknown')
+  })
+
+  test('an answer that does not say where a message is counts as unknown', async () => {
+    const { producer, meet } = setUp()
+    meet({ kind: 'answer', answer: { suc: true, sleepTime: 0 } })
+    const error = await failureOf(producer.publish('orders', { body: 'a' }))
+    assert.deepEqual([error.code, error.outcome], ['bad_answer', 'unknown'])
+  })
+
+  test('one failed send of a key lets the next ones of the key through', async () => {
+    const { producer, meet, service } = setUp()
+    meet(undefined, { kind: 'fail', error: new PmqClientError('bad_request', 'no', { status: 400 }) })
+    await producer.publish('orders', { body: 'a', key: 'k' })
+    await failureOf(producer.publish('orders', { body: 'b', key: 'k' }))
+    await producer.publish('orders', { body: 'c', key: 'k' })
+    assert.deepEqual(
+      service.log.stored('orders').map(({ message }) => message.body),
+      ['a', 'c'],
+    )
+  })
+})
+
+suite('deadline', () => {
+  test('a publish that is never answered is given up at publishTimeoutMs, its outcome unknown', async () => {
+    const { producer, clock, service } = setUp({ publishTimeoutMs: 25_000 })
+    service.onRequest = operation => (operation === 'publish' ? { kind: 'hang' } : undefined)
+    const failed = failureOf(producer.publish('orders', { body: 'a' }))
+    await clock.advance(24_999)
+    assert.equal(await Promise.race([failed, settle()]), undefined)
+    await clock.advance(1)
+    const error = await failed
+    assert.deepEqual([error.code, error.outcome], ['deadline_exceeded', 'unknown'])
+    assert.match(error.message, /25000 ms; it may be stored or not/)
+    assert.ok(error.cause instanceof PmqClientError && error.cause.code === 'timeout')
+  })
+
+  test('a publish that could never be sent is certainly not stored', async () => {
+    const { producer, clock, service } = setUp({ publishTimeoutMs: 5_000 })
+    service.onRequest = () => ({ kind: 'unreachable' })
+    const failed = failureOf(producer.publish('orders', { body: 'a' }))
+    await clock.advance(5_000)
+    assert.equal((await failed).outcome, 'not_stored')
+  })
+
+  test('each publish has its own deadline, also behind a request that does not end', async () => {
+    const { producer, clock, service } = setUp({ publishTimeoutMs: 10_000, maxInFlight: 1 })
+    service.onRequest = operation => (operation === 'publish' ? { kind: 'hang' } : undefined)
+    const settledAt: number[] = []
+    for (let index = 0; index < 5; index++) {
+      void failureOf(producer.publish('orders', { body: `${index}` })).then(() => settledAt.push(clock.monotonic()))
+      await clock.advance(1_000)
+    }
+    await clock.advance(20_000)
+    assert.deepEqual(settledAt, [10_000, 11_000, 12_000, 13_000, 14_000])
+  })
+
+  test('the deadline of one does not end the request for the others', async () => {
+    const { producer, clock, meet, service } = setUp({ publishTimeoutMs: 10_000, maxInFlight: 1 })
+    meet({ kind: 'delay', ms: 5_000 }, { kind: 'hang' })
+    const first = producer.publish('orders', { body: 'first' })
+    await settle()
+    const early = failureOf(producer.publish('orders', { body: 'early' }))
+    await clock.advance(4_000)
+    const late = producer.publish('orders', { body: 'late' })
+    await clock.advance(6_001)
+    assert.equal((await early).outcome, 'unknown')
+    await clock.advance(3_000)
+    await Promise.all([first, late])
+    assert.deepEqual(
+      service.log.stored('orders').map(({ message }) => message.body),
+      ['first', 'early', 'late'],
+    )
+  })
+})
+
+suite('bounded memory', () => {
+  test('with whenFull wait, a publish waits for room and is then sent, in order', async () => {
+    const { producer, clock, service } = setUp({ maxBufferedMessages: 10, maxBatchMessages: 10, maxInFlight: 1 })
+    service.onRequest = operation => (operation === 'publish' ? { kind: 'delay', ms: 10 } : undefined)
+    const all = bodies(35).map(message => producer.publish('orders', message))
+    await clock.advance(1_000)
+    await Promise.all(all)
+    assert.deepEqual(
+      service.log.stored('orders').map(({ message }) => message.body),
+      bodies(35).map(({ body }) => body),
+    )
+  })
+
+  test(
+    'with whenFull reject, a publish over the bound is rejected and the others are not',
+    async () => {
+      const { producer, clock, service } = setUp({ maxBufferedMessages: 10, maxBatchMessages: 10, whenFull: 'reject' })
+      service.onRequest = () => ({ kind: 'delay', ms: 10 })
+      const results = Promise.allSettled(bodies(15).map(message => producer.publish('orders', message)))
+      await clock.advance(1_000)
+      const rejected = (await results).filter(result => result.status === 'rejected')
+      assert.equal(rejected.length, 5)
+      for (const { reason } of rejected) assert.deepEqual([reason.code, reason.outcome], ['buffer_full', 'not_stored'])
+      await producer
+        .publish('orders', { body: 'room again' })
+        .catch(assert.fail)
+        .finally(() => undefined)
+    },
+    { timeout: 5_000 },
+  )
+
+  test('the bytes count too', async () => {
+    const { producer, service, clock } = setUp({ maxBufferedBytes: 10_000, maxBatchBytes: 10_000, whenFull: 'reject' })
+    service.onRequest = () => ({ kind: 'delay', ms: 10 })
+    const results = Promise.allSettled(bodies(4).map(() => producer.publish('orders', { body: 'x'.repeat(3_000) })))
+    await clock.advance(100)
+    assert.deepEqual(
+      (await results).map(({ status }) => status),
+      ['fulfilled', 'fulfilled', 'fulfilled', 'rejected'],
+    )
+  })
+
+  test('an array that could never fit is refused at once', async () => {
+    const { producer } = setUp({ maxBufferedMessages: 10, maxBatchMessages: 10 })
+    const error = await failureOf(producer.publish('orders', bodies(11)))
+    assert.equal(error.code, 'buffer_full')
+    assert.match(error.message, /11 messages.*maxBufferedMessages is 10/)
+  })
+
+  test('a publish that waits for room is given up at its deadline', async () => {
+    const { producer, clock, service } = setUp({ maxBufferedMessages: 1, maxBatchMessages: 1, publishTimeoutMs: 5_000 })
+    service.onRequest = operation => (operation === 'publish' ? { kind: 'hang' } : undefined)
+    const first = failureOf(producer.publish('orders', { body: 'a' }))
+    await clock.advance(10)
+    const waiting = failureOf(producer.publish('orders', { body: 'b' }))
+    await clock.advance(5_000)
+    await first
+    assert.equal((await waiting).code, 'deadline_exceeded')
+  })
+})
+
+suite('flush and close', () => {
+  test('flush waits for what was published before it and not for what comes after', async () => {
+    const { producer, clock, meet } = setUp({ maxInFlight: 4 })
+    meet({ kind: 'delay', ms: 10 }, { kind: 'delay', ms: 10_000 })
+    let isFirstDone = false
+    void producer.publish('orders', { body: 'a' }).then(() => {
+      isFirstDone = true
+    })
+    const flushed = producer.flush().then(() => isFirstDone)
+    await settle()
+    const later = producer.publish('orders', { body: 'b' })
+    await clock.advance(200)
+    assert.equal(await flushed, true)
+    await clock.advance(10_000)
+    await later
+  })
+
+  test('flush does not reject when a publish fails', async () => {
+    const { producer } = setUp()
+    const failed = failureOf(producer.publish('nowhere', { body: 'a' }))
+    await producer.flush()
+    await failed
+  })
+
+  test('flush sends what lingers at once', async () => {
+    const { producer, clock } = setUp({ lingerMs: 1_000 })
+    const published = producer.publish('orders', { body: 'a' })
+    await settle()
+    await producer.flush()
+    await published
+    assert.equal(clock.monotonic(), 0)
+  })
+
+  test('close settles a thousand publishes that nobody awaits', async () => {
+    const { producer, service } = setUp()
+    for (const message of bodies(1_000)) void producer.publish('orders', message)
+    await producer.close()
+    assert.equal(service.log.stored('orders').length, 1_000)
+  })
+
+  test('close waits for publishes that wait for room', async () => {
+    const { producer, service } = setUp({ maxBufferedMessages: 10, maxBatchMessages: 10 })
+    for (const message of bodies(100)) void producer.publish('orders', message)
+    await producer.close()
+    assert.equal(service.log.stored('orders').length, 100)
+  })
+
+  test('a closed producer accepts nothing; closing it twice at once is one closing', async () => {
+    const { producer } = setUp()
+    await Promise.all([producer.close(), producer.close()])
+    await producer.close()
+    const error = await failureOf(producer.publish('orders', { body: 'a' }))
+    assert.deepEqual([error.code, error.outcome], ['closed', 'not_stored'])
+  })
+
+  test('nothing waits for a time to come when all is settled', async () => {
+    const { client, producer, clock, meet } = setUp()
+    meet({ kind: 'delay', ms: 10 }, { kind: 'delay', ms: 10 })
+    const first = producer.publish('orders', { body: 'a' })
+    await settle()
+    const second = producer.publish('orders', { body: 'b' })
+    await clock.advance(20)
+    await Promise.all([first, second])
+    await client.close()
+    await settle()
+    assert.equal(clock.sleeping, 0)
+  })
+
+  test('the client closes its producers, and publishes by a shared one', async () => {
+    const { client, producer, service } = setUp()
+    await client.publish('orders', { body: 'a' })
+    await client.close()
+    assert.equal((await failureOf(client.publish('orders', { body: 'b' }))).code, 'closed')
+    assert.equal((await failureOf(producer.publish('orders', { body: 'c' }))).code, 'closed')
+    assert.equal(service.log.stored('orders').length, 1)
+    assert.throws(() => client.producer(), { code: 'closed' })
+  })
+})
+
+suite('order and faults together', () => {
+  for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
+    test(`each message is stored once where its caller was told, and keys keep their order (seed ${seed})`, async () => {
+      const chance = seededRandom(seed)
+      const { producer, service, clock, meet: _ } = setUp({ maxBatchMessages: 16, maxInFlight: 3, seed })
+      service.onRequest = operation => {
+        const roll = chance()
+        if (roll < 0.1) return { kind: 'lose_answer' }
+        if (roll < 0.2) return { kind: 'lose_request' }
+        if (roll < 0.25) return { kind: 'fail', error: new PmqClientError('unavailable', '503', { status: 503 }) }
+        if (roll < 0.3 && operation === 'publish') return { kind: 'answer', answer: { suc: false, sleepTime: 50 } }
+        return { kind: 'delay', ms: Math.floor(chance() * 30) }
+      }
+      const told: { body: string; queueId: number; offset: number }[] = []
+      const all: Promise<unknown>[] = []
+      for (let index = 0; index < 400; index++) {
+        const key = chance() < 0.5 ? `k${Math.floor(chance() * 5)}` : undefined
+        const message = { body: `${index}`, key }
+        all.push(producer.publish('orders', message).then(at => told.push({ body: message.body, ...at })))
+        if (chance() < 0.2) await clock.advance(Math.floor(chance() * 20))
+      }
+      await clock.advance(25_000)
+      await Promise.all(all)
+
+      const stored = service.log
+        .stored('orders')
+        .map(({ message, ...at }) => ({ body: message.body, ...at, key: message.key }))
+      const byBody = (a: { body: string }, b: { body: string }) => Number(a.body) - Number(b.body)
+      assert.deepEqual(stored.map(({ key: _, ...at }) => at).sort(byBody), told.sort(byBody))
+      for (const key of ['k0', 'k1', 'k2', 'k3', 'k4']) {
+        const ofKey = stored.filter(message => message.key === key)
+        assert.equal(new Set(ofKey.map(({ queueId }) => queueId)).size, 1)
+        const numbers = ofKey.map(({ body }) => Number(body))
+        assert.deepEqual(
+          numbers,
+          numbers.toSorted((a, b) => a - b),
+        )
+      }
+    })
+  }
+})
