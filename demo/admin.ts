@@ -1,5 +1,10 @@
 /** Calls of the admin API that the demo and the benchmarks need. */
-export async function admin(url: string, method: 'GET' | 'POST' | 'PUT', path: string, body?: object): Promise<unknown> {
+export async function admin(
+  url: string,
+  method: 'GET' | 'POST' | 'PUT',
+  path: string,
+  body?: object,
+): Promise<unknown> {
   const response = await fetch(`${url}/api/admin${path}`, { method, ...(body && { body: JSON.stringify(body) }) })
   if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
   return response.json()

@@ -17,7 +17,7 @@ const consumer = client.consumer({
   topics: {
     async [topicName](messages) {
       const now = Date.now()
-      await report(messages.map(({ bizId, head }) => ({ id: bizId, latencyMs: now - Number(head['sentAt']) })))
+      await report(messages.map(({ bizId, head }) => ({ id: bizId, latencyMs: now - Number(head.sentAt) })))
     },
   },
 })

@@ -12,7 +12,9 @@ const client = createClient({ url })
 const sent: Promise<PublishResult>[] = []
 for (let next = 0; next < records.length; next += recordsPerTick) {
   for (const [i, { key, body }] of records.slice(next, next + recordsPerTick).entries()) {
-    sent.push(client.publish(topicName, { key, body, bizId: `record-${next + i}`, head: { sentAt: String(Date.now()) } }))
+    sent.push(
+      client.publish(topicName, { key, body, bizId: `record-${next + i}`, head: { sentAt: String(Date.now()) } }),
+    )
   }
   await new Promise(resolve => setTimeout(resolve, tickMs))
 }

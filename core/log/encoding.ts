@@ -1,4 +1,10 @@
-import { deflateRawSync, inflateRawSync, constants as zlib, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import {
+  brotliCompressSync,
+  brotliDecompressSync,
+  constants as zlib,
+  zstdCompressSync,
+  zstdDecompressSync,
+} from 'node:zlib'
 import type { Batch, Codec } from '../model.ts'
 import type { BatchMessage } from '../protocol/pull.ts'
 
@@ -7,17 +13,21 @@ import type { BatchMessage } from '../protocol/pull.ts'
  * ask by size get the very text, spliced into their answer, so that it is never parsed on the way.
  */
 
-/** How hard to compress: a DynamoDB write unit costs as much as 94 ms of a 512 MB Lambda, a local disk costs nothing. */
+/**
+ * How hard to compress: a DynamoDB write unit costs as much as 94 ms of a 512 MB Lambda, a local disk costs nothing.
+ * `docs/measurements.md` has the figures behind the choice of codecs.
+ */
 export type Compression = 'small' | 'fast'
 
 const plain: Codec = 0
 const zstd: Codec = 1
-const deflate: Codec = 2
+const brotli: Codec = 2
 
 /** Below this a write unit of 1 KB is paid for anyway, and a codec's own overhead eats what it saves. */
 const smallestWorthCompressing = 1024
 
 const zstdFast = { params: { [zlib.ZSTD_c_compressionLevel]: 1 } }
+const brotliSmall = { params: { [zlib.BROTLI_PARAM_QUALITY]: 5, [zlib.BROTLI_PARAM_MODE]: zlib.BROTLI_MODE_TEXT } }
 /** What one batch may unfold to: a guard against damaged bytes, above `limits.maxBatchTextBytes`. */
 const maxOutputLength = 16 * 1024 * 1024
 
@@ -28,7 +38,7 @@ export function encodeText(text: string, compression: Compression): EncodedText 
   if (bytes.length < smallestWorthCompressing) return { codec: plain, bytes }
   const packed: EncodedText =
     compression === 'small'
-      ? { codec: deflate, bytes: deflateRawSync(bytes, { level: 6 }) }
+      ? { codec: brotli, bytes: brotliCompressSync(bytes, brotliSmall) }
       : { codec: zstd, bytes: zstdCompressSync(bytes, zstdFast) }
   return packed.bytes.length < bytes.length ? packed : { codec: plain, bytes }
 }
@@ -36,7 +46,7 @@ export function encodeText(text: string, compression: Compression): EncodedText 
 export function decodeText(batch: Pick<Batch, 'codec' | 'bytes'>): string {
   const { codec, bytes } = batch
   if (codec === zstd) return zstdDecompressSync(bytes, { maxOutputLength }).toString()
-  if (codec === deflate) return inflateRawSync(bytes, { maxOutputLength }).toString()
+  if (codec === brotli) return brotliDecompressSync(bytes, { maxOutputLength }).toString()
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString()
 }
 

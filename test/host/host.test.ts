@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { type Client, createClient } from 'pmq-sdk'
+import { admin, setUp } from '../../demo/admin.ts'
+import { checkHistory } from '../checker/check.ts'
+import { createHistory, type History } from '../checker/history.ts'
+import { explain } from '../checker/violation.ts'
+import { dynoxide } from '../support/engines.ts'
+
+const program = fileURLToPath(new URL('../../bin/pmq.ts', import.meta.url))
+
+type HostProcess = { child: ChildProcess; url: string; output: () => string }
+
+/** Starts `pmq start` as a process of its own and waits until it says where it listens, or ends. */
+async function startHost(args: string[], env: NodeJS.ProcessEnv = {}): Promise<HostProcess> {
+  const child = spawn(process.execPath, [program, 'start', ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  })
+  let text = ''
+  const { promise, resolve } = Promise.withResolvers<void>()
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk
+      if (text.includes('Ctrl-C')) resolve()
+    })
+  }
+  child.once('exit', () => resolve())
+  await promise
+  return { child, url: /http:\/\/[\d.]+:\d+/.exec(text)?.[0] ?? '', output: () => text }
+}
+
+async function end(
+  host: HostProcess,
+  signal: NodeJS.Signals,
+): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+  if (host.child.exitCode === null && host.child.signalCode === null) {
+    const gone = once(host.child, 'exit')
+    host.child.kill(signal)
+    await gone
+  }
+  return { code: host.child.exitCode, signal: host.child.signalCode }
+}
+
+/** A port that is free now, for a host that has to come back at the same one. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+/** Reads all of a topic's queues from the start, as a group of one's own would. */
+async function readAll(history: History, client: Client, url: string, topicName: string): Promise<void> {
+  const topic = (await admin(url, 'GET', `/topics/${topicName}`)) as {
+    queues: { queueId: number; nextOffset: number }[]
+  }
+  const { promise: done, resolve } = Promise.withResolvers<void>()
+  const left = new Map(topic.queues.map(queue => [queue.queueId, queue.nextOffset - 1]))
+  const finishIfRead = () => [...left.values()].every(count => count === 0) && resolve()
+  const consumer = client.consumer({
+    groupName: 'readers',
+    topics: {
+      [topicName](messages, { queueId }) {
+        const read = messages.map(({ offset, body }) => ({ offset, value: body }))
+        const from = (read[0]?.offset ?? 1) - 1
+        history.pullOk(`reader-${queueId}`, { group: 'readers', queueId, from, messages: read })
+        left.set(queueId, (left.get(queueId) ?? 0) - read.length)
+        finishIfRead()
+      },
+    },
+  })
+  await consumer.start()
+  finishIfRead()
+  await done
+  await consumer.stop()
+  history.drained('test', { group: 'readers' })
+}
+
+describe('the host on one machine', () => {
+  let folder: string
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'pmq-host-'))
+  })
+  after(() => rm(folder, { recursive: true }))
+
+  test('loses nothing and stores nothing twice when it is killed in the middle of writes and started again', async () => {
+    const port = await freePort()
+    const args = ['--port', String(port), '--dir', join(folder, 'killed')]
+    let host = await startHost(args)
+    await setUp(host.url, 'orders', 4, 'readers', { threadSize: 1, consumerBatchSize: 500 })
+    const history = createHistory(() => performance.now())
+    await using client = createClient({ url: host.url })
+    // Requests of a few messages each, so that many are under way whenever the host is killed.
+    const producer = client.producer({ maxBatchMessages: 5 })
+
+    let acknowledged = 0
+    const killsAt = [300, 900, 1500]
+    const writers = Array.from({ length: 8 }, async (_, writer) => {
+      const name = `writer-${writer}`
+      for (let n = 0; n < 250; n++) {
+        const value = `${name}/${n}`
+        const key = writer % 2 === 0 ? name : undefined
+        const op = history.publishInvoke(name, { topic: 'orders', messages: [{ value, ...(key && { key }) }] })
+        const { queueId, offset } = await producer.publish('orders', { body: value, key })
+        history.publishOk(name, op, [{ value, queueId, offset }])
+        acknowledged++
+        if (acknowledged >= (killsAt[0] ?? Number.POSITIVE_INFINITY)) {
+          killsAt.shift()
+          await end(host, 'SIGKILL')
+          host = await startHost(args)
+        }
+      }
+    })
+    await Promise.all(writers)
+    assert.deepEqual(killsAt, [])
+    await readAll(history, client, host.url, 'orders')
+    await client.close()
+    await end(host, 'SIGTERM')
+    assert.equal(explain(checkHistory(history.events)), '')
+  })
+
+  test('refuses a folder that another host has, and says what to do', async () => {
+    const dir = join(folder, 'locked')
+    const first = await startHost(['--port', '0', '--dir', dir])
+    const second = await startHost(['--port', '0', '--dir', dir])
+    assert.equal(second.child.exitCode, 1)
+    assert.match(second.output(), /locked is in use by another host; stop it, or choose another folder with --dir/)
+    await end(first, 'SIGKILL')
+    const third = await startHost(['--port', '0', '--dir', dir])
+    assert.notEqual(third.url, '')
+    await end(third, 'SIGTERM')
+  })
+
+  test('stops cleanly at Ctrl-C while pulls are held, and keeps everything', async () => {
+    const dir = join(folder, 'stopped')
+    const first = await startHost(['--port', '0', '--dir', dir])
+    await setUp(first.url, 'orders', 1, 'readers')
+    const client = createClient({ url: first.url })
+    await client.publish('orders', { body: 'kept' })
+    const idle = client.consumer({ groupName: 'readers', topics: { orders: () => {} } })
+    await idle.start()
+    const stopped = await end(first, 'SIGINT')
+    assert.deepEqual(stopped, { code: 0, signal: null })
+    const second = await startHost(['--port', new URL(first.url).port, '--dir', dir])
+    const { queues } = (await admin(second.url, 'GET', '/topics/orders')) as { queues: { nextOffset: number }[] }
+    assert.equal(queues[0]?.nextOffset, 2)
+    await client.close()
+    await end(second, 'SIGTERM')
+  })
+
+  test('says what is wrong with a port that is in use or is no number', async () => {
+    const first = await startHost(['--port', '0', '--dir', join(folder, 'port')])
+    const second = await startHost(['--port', new URL(first.url).port, '--dir', join(folder, 'other')])
+    assert.equal(second.child.exitCode, 1)
+    assert.match(second.output(), /EADDRINUSE/)
+    const third = await startHost(['--port', 'http', '--dir', join(folder, 'other')])
+    assert.equal(third.child.exitCode, 1)
+    assert.match(third.output(), /http is not a whole number/)
+    await end(first, 'SIGTERM')
+  })
+
+  const engine = dynoxide()
+  test('runs the main job on a DynamoDB endpoint', { skip: engine.skip ?? false }, async () => {
+    const running = await engine.start()
+    const host = await startHost(['--port', '0'], { PMQ_DYNAMODB_ENDPOINT: running.endpoint })
+    await setUp(host.url, 'orders', 2, 'readers', { threadSize: 1, consumerBatchSize: 100 })
+    const history = createHistory(() => performance.now())
+    const client = createClient({ url: host.url })
+    const values = Array.from({ length: 200 }, (_, i) => `order ${i}`)
+    const op = history.publishInvoke('writer', { topic: 'orders', messages: values.map(value => ({ value })) })
+    const placed = await Promise.all(
+      values.map(async value => ({ value, ...(await client.publish('orders', { body: value })) })),
+    )
+    history.publishOk('writer', op, placed)
+    await readAll(history, client, host.url, 'orders')
+    await client.close()
+    await end(host, 'SIGTERM')
+    await running.stop()
+    assert.equal(explain(checkHistory(history.events)), '')
+  })
+})
