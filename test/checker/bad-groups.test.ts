@@ -133,6 +133,25 @@ const bad: Record<string, Bad> = {
       h.commit('c1', 2, 3)
     },
   ],
+  'a commit that goes back long after a reset of unknown offsetVersion': [
+    'P4',
+    h => {
+      begin(h, 3)
+      h.resetOk('admin', h.resetInvoke('admin', { ...queue1, offset: 0 }))
+      h.commit('c1', 3, 2)
+      h.commit('c1', 2, 3)
+    },
+  ],
+  'a commit that goes back behind one that came after the reset, though before its answer': [
+    'P4',
+    h => {
+      begin(h, 3)
+      const reset = h.resetInvoke('admin', { ...queue1, offset: 0 })
+      h.commit('c1', 3, 2)
+      h.resetOk('admin', reset, { offsetVersion: 2 })
+      h.commit('c2', 2, 3)
+    },
+  ],
   'a commit of an older offsetVersion after the next owner was told': [
     'P4',
     h => {

@@ -39,6 +39,23 @@ const bad: Record<string, Bad> = {
       h.pullOk('r', { queueId: 1, from: 0, messages: [{ offset: 2, value: 'b' }], skipped: 1 })
     },
   ],
+  'a message lost to a reader drained of its topic': [
+    'P1/Q01',
+    h => {
+      h.publish('p', ['a'], 1)
+      h.drained('test', { group: 'r', topics: ['topic'] })
+    },
+  ],
+  'a message lost that was acknowledged, and once more after the end': [
+    'P1/Q01',
+    h => {
+      const publish = { messages: [{ value: 'a' }], publishId: 'x' }
+      const [first, second] = [h.publishInvoke('p', publish), h.publishInvoke('p', publish)]
+      h.publishOk('p', first, [{ value: 'a', queueId: 1, offset: 1 }])
+      h.drained('test', { group: 'r' })
+      h.publishOk('p', second, [{ value: 'a', queueId: 1, offset: 1 }])
+    },
+  ],
   'a message lost to one reader of two': [
     'P1/Q01',
     h => {
@@ -69,6 +86,14 @@ const bad: Record<string, Bad> = {
       h.publishInfo('q', h.publishInvoke('q', { messages: [{ value: 'x' }] }))
       h.publish('p', ['a'], 2)
       h.publish('p', ['b'], 4)
+    },
+  ],
+  'a hole behind what retention took': [
+    'P2',
+    h => {
+      h.publish('p', ['a', 'b'], 1)
+      h.trim('clock', { queueId: 1, upTo: 2 })
+      h.publish('p', ['c'], 4)
     },
   ],
   'a queue that does not begin at 1': ['P2', h => h.publish('p', ['a'], 2)],
@@ -258,6 +283,14 @@ const bad: Record<string, Bad> = {
       h.publishOk('p', first, [{ value: 'a', queueId: 1, offset: 1 }])
       const second = h.publishInvoke('p', { ...publish, attempt: 2 })
       h.publishOk('p', second, [{ value: 'a', queueId: 2, offset: 1 }])
+    },
+  ],
+  'a message handled at two offsets': [
+    'P8',
+    h => {
+      h.publishInfo('p', h.publishInvoke('p', { messages: [{ value: 'a' }] }))
+      h.handle('c', 'a', 1)
+      h.handle('c', 'a', 2)
     },
   ],
   'one publishId acknowledged at two offsets, though another was sent too': [

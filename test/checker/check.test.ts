@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import { checkHistory } from './check.ts'
 import { createHistory } from './history.ts'
 import { mergeHistories } from './merge.ts'
-import { judge, queue1, recordScene, type Scene } from './scene.ts'
+import { brokenIn, judge, queue1, recordScene, type Scene } from './scene.ts'
 import { explain } from './violation.ts'
 
 /** Histories that look bad at first sight, and that a queue may have all the same. */
@@ -43,6 +43,18 @@ const good: Record<string, (scene: Scene) => void> = {
     h.publish('p', ['a', 'b'], 2)
     h.pull('r', ['a', 'a', 'b'], 0)
     h.drained('test', { group: 'r' })
+  },
+  'a value read, and then published again'(h) {
+    h.publish('p', ['a'], 1)
+    h.pull('r', ['a'], 0)
+    h.publish('p', ['a'], 2)
+  },
+  'a value published twice without an answer, of which the first attempt landed'(h) {
+    const messages = [{ value: 'a' }]
+    h.publishInfo('p', h.publishInvoke('p', { messages }))
+    h.publish('q', ['b'], 2)
+    h.publishInfo('p', h.publishInvoke('p', { messages }))
+    h.pull('r', ['a', 'b'], 0)
   },
   'a publish over two queues, of which one failed and was sent again'(h) {
     const messages = [{ value: 'a' }, { value: 'b' }]
@@ -136,6 +148,25 @@ const good: Record<string, (scene: Scene) => void> = {
     const late = h.commitInvoke('c1', { ...queue1, offset: 1, offsetVersion: 1 })
     h.commitOk('c1', late, { outcome: 'fenced', offsetVersion: 2 })
   },
+  'a replaced owner that asks for more than was handled, and is fenced'(h) {
+    h.publish('p', ['a', 'b'], 1)
+    h.pull('c1', ['a'], 0, { group: 'g', offsetVersion: 1 })
+    const wrong = h.commitInvoke('c1', { ...queue1, offset: 2, offsetVersion: 1 })
+    h.commitOk('c1', wrong, { outcome: 'fenced', offsetVersion: 2 })
+  },
+  'an owner that is told the same once more, as it was before its commit'(h) {
+    h.publish('p', ['a', 'b'], 1)
+    h.gain('c1', 0, 1)
+    h.pull('c1', ['a'], 0, { group: 'g', offsetVersion: 1 })
+    h.commit('c1', 1, 1)
+    h.gain('c1', 0, 1)
+    h.pull('c1', ['a', 'b'], 0, { group: 'g', offsetVersion: 1 })
+    h.commit('c1', 2, 1)
+  },
+  'commits of a group of which nothing else is recorded'(h) {
+    h.commit('c1', 2, 1)
+    h.commit('c1', 5, 1)
+  },
   'a commit that was under way when the queue changed hands, and came first'(h) {
     h.publish('p', ['a', 'b'], 1)
     h.gain('c1', 0, 1)
@@ -181,6 +212,14 @@ const good: Record<string, (scene: Scene) => void> = {
     h.commit('c1', 2, 1)
     h.gain('c1', 0, 2)
   },
+  'an owner that is told late where the queue stood before a reset'(h) {
+    h.publish('p', ['a', 'b'], 1)
+    h.pull('c0', ['a', 'b'], 0, { group: 'g', offsetVersion: 1 })
+    h.commit('c0', 2, 1)
+    h.resetOk('admin', h.resetInvoke('admin', { ...queue1, offset: 0 }))
+    h.gain('c1', 2, 2)
+    h.gain('c2', 0, 4)
+  },
   'a reset forward over messages that nobody read'(h) {
     h.publish('p', ['a', 'b', 'c'], 1)
     h.resetOk('admin', h.resetInvoke('admin', { ...queue1, offset: 2 }))
@@ -204,6 +243,21 @@ test('violations are explained with their values and events', () => {
   })
   assert.match(text, /^Q02: r was given "b" at queue 1, offset 1, which nobody ever sent\n {4}#2 r pull-ok /m)
   assert.match(text, /^Q03: queue 1, offset 1 is "a" to p, "b" to r$/m)
+})
+
+test('sends in the wrong order are one violation: of the producer, or between producers', () => {
+  const swapped = (first: string, second: string) => (h: Scene) => {
+    h.publishInvoke('x', { messages: [{ value: 'x' }] })
+    h.publish(first, ['b'], 2)
+    h.publish(second, ['a'], 1)
+  }
+  assert.deepEqual(brokenIn(swapped('p', 'p')), ['P3/Q05'])
+  assert.deepEqual(brokenIn(swapped('p', 'q')), ['Q04'])
+})
+
+test('a history that is not numbered from 0 is refused', () => {
+  const events = recordScene(h => h.publish('p', ['a'], 1))
+  assert.throws(() => checkHistory(events.slice(1)), /event 0 has seq 1/)
 })
 
 test('a rule that finds much stops after maxPerRule violations', () => {

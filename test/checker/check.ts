@@ -23,8 +23,8 @@ import type { Rule, Violation } from './violation.ts'
  *   Q03     one offset, one value, for everybody           Q07     no commit passes an unhandled message
  *   Q04     nothing appears below what was readable        P3/Q05  order of sending, order of handing out
  *
- * In a test: make a `createHistory`, record every call around it, end with `drained` for each group that has caught
- * up (only then is a message that nobody read a loss), and `assert.equal(explain(checkHistory(history.events)), '')`.
+ * In a test: make a `createHistory`, record every call around it, end with `drained` for each group that caught up
+ * (only then is what nobody read a loss), and `assert.equal(explain(checkHistory(history.events)), '')`.
  * A rule speaks only if no run that keeps the promise could look so: operations that overlap are in no order, and one
  * without an outcome may have happened or not. What a test does not record is not judged: no groups, no rules on groups.
  */

@@ -1,5 +1,6 @@
 import type { EventOf, HistoryEvent } from './history.ts'
 import { type Place, type Sent, settlePlaces, trackPlaces, trackSends } from './log-facts.ts'
+import { entryOf, lowerBound } from './lookup.ts'
 
 /** A history, looked up: what several rules need to know of it, gathered in one pass. */
 export type Facts = {
@@ -60,28 +61,6 @@ export function queueOf({ group, queueId }: { group: string; queueId: number }):
 export function trimmedAt(facts: Facts, queueId: number, seq = Number.POSITIVE_INFINITY): number {
   const trims = facts.trims.get(queueId) ?? []
   return trims[lowerBound(trims, trim => trim.seq, seq) - 1]?.upTo ?? 0
-}
-
-/** Index of the first item, of items in the order of `rankOf`, that ranks at `rank` or above. */
-export function lowerBound<T>(items: readonly T[], rankOf: (item: T) => number, rank: number): number {
-  let low = 0
-  let high = items.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    const item = items[middle]
-    if (item !== undefined && rankOf(item) < rank) low = middle + 1
-    else high = middle
-  }
-  return low
-}
-
-/** The map's entry at `key`, made if there is none. */
-export function entryOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
-  const found = map.get(key)
-  if (found !== undefined) return found
-  const made = make()
-  map.set(key, made)
-  return made
 }
 
 function trackTrims(facts: Facts, event: HistoryEvent) {

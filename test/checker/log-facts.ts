@@ -1,5 +1,6 @@
-import { entryOf, type Facts } from './facts.ts'
+import type { Facts } from './facts.ts'
 import type { EventOf, HistoryEvent } from './history.ts'
+import { entryOf } from './lookup.ts'
 
 /** A value, and every publish (one publishId, however many attempts) that carried it. */
 export type Sent = { value: string; publishes: Map<string, Publish> }

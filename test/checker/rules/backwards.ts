@@ -1,5 +1,6 @@
-import { entryOf, type Facts, queueOf } from '../facts.ts'
+import { type Facts, queueOf } from '../facts.ts'
 import type { EventOf } from '../history.ts'
+import { entryOf } from '../lookup.ts'
 import { type Violation, violation } from '../violation.ts'
 
 /**
@@ -19,13 +20,15 @@ export function* findBackwards(facts: Facts): Generator<Violation> {
   }
 }
 
-/** A sight of a group's offset in a queue: between `event` and `endSeq` it was `event.offset`. */
-type Step = { event: EventOf<'commit-invoke' | 'assignment-gained'>; endSeq: number }
+/** At some time after `startSeq` and before `endSeq` a group's offset was `event.offset`. */
+type Step = { event: EventOf<'commit-invoke' | 'assignment-gained'>; startSeq: number; endSeq: number }
 
 function stepOf(facts: Facts, event: Facts['events'][number]): Step | undefined {
-  if (event.type === 'assignment-gained') return { event, endSeq: event.seq }
+  // An owner may be told late, when what he is told is no longer so.
+  if (event.type === 'assignment-gained') return { event, startSeq: -1, endSeq: event.seq }
   const ok = facts.commits.get(event.seq)?.ok
-  if (event.type === 'commit-invoke' && ok?.outcome === 'advanced') return { event, endSeq: ok.seq }
+  if (event.type === 'commit-invoke' && ok?.outcome === 'advanced')
+    return { event, startSeq: event.seq, endSeq: ok.seq }
 }
 
 function* findWithinVersion(steps: readonly Step[]): Generator<Violation> {
@@ -66,10 +69,10 @@ function* findAcrossVersions(facts: Facts, steps: readonly Step[]): Generator<Vi
 }
 
 /** By its offsetVersion if that is known, else by time. */
-function isResetBetween(facts: Facts, { event: before }: Step, { event: after, endSeq }: Step): boolean {
+function isResetBetween(facts: Facts, { event: before, startSeq }: Step, { event: after, endSeq }: Step): boolean {
   const resets = facts.resets.get(queueOf(after)) ?? []
   return resets.some(({ invoke, endSeq: resetEnd, offsetVersion }) => {
-    if (offsetVersion === undefined) return invoke.seq < endSeq && resetEnd > before.seq
+    if (offsetVersion === undefined) return invoke.seq < endSeq && resetEnd > startSeq
     return before.offsetVersion < offsetVersion && offsetVersion <= after.offsetVersion
   })
 }

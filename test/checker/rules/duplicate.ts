@@ -1,5 +1,6 @@
-import { entryOf, type Facts } from '../facts.ts'
+import type { Facts } from '../facts.ts'
 import { canHaveStored, type Place } from '../log-facts.ts'
+import { entryOf } from '../lookup.ts'
 import { place, type Violation, violation } from '../violation.ts'
 
 /** P8. However often a publishId is sent, its values are stored once: a value has as many places as publishIds. */

@@ -1,6 +1,7 @@
-import { entryOf, type Facts, lowerBound, trimmedAt } from '../facts.ts'
+import { type Facts, trimmedAt } from '../facts.ts'
 import type { EventOf } from '../history.ts'
 import type { Place } from '../log-facts.ts'
+import { entryOf, lowerBound } from '../lookup.ts'
 
 /** Offsets that one pull passed over though retention had not taken them: the reader will never ask for them again. */
 export type Gap = {

@@ -1,6 +1,7 @@
-import { entryOf, type Facts, queueOf, trimmedAt } from '../facts.ts'
+import { type Facts, queueOf, trimmedAt } from '../facts.ts'
 import type { EventOf } from '../history.ts'
 import type { Place } from '../log-facts.ts'
+import { entryOf } from '../lookup.ts'
 import { place, type Violation, violation } from '../violation.ts'
 
 /**

@@ -1,5 +1,6 @@
-import { entryOf, type Facts } from '../facts.ts'
+import type { Facts } from '../facts.ts'
 import type { Place } from '../log-facts.ts'
+import { entryOf } from '../lookup.ts'
 import { place, type Violation, violation } from '../violation.ts'
 import { findInversions } from './inversions.ts'
 

@@ -1,5 +1,6 @@
-import { entryOf, type Facts, queueOf } from '../facts.ts'
+import { type Facts, queueOf } from '../facts.ts'
 import type { HistoryEvent } from '../history.ts'
+import { entryOf } from '../lookup.ts'
 import { place, type Violation, violation } from '../violation.ts'
 
 /**
