@@ -1,8 +1,10 @@
+import { isName, readGroup } from '../client/find.ts'
 import { type Core, groupHasChanged } from '../core.ts'
 import { addOffset } from '../group/offsets.ts'
 import type { GroupSnapshot, SubscriptionSettings } from '../model.ts'
 import type { CreateGroupRequest, GroupListView, GroupView, SubscribeRequest } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
+import { forEachOf } from './for-each-of.ts'
 import { listAll } from './list.ts'
 import { topicNotFound } from './topics.ts'
 
@@ -43,9 +45,9 @@ export async function subscribe(
   topicName: string,
   request: SubscribeRequest,
 ): Promise<GroupView> {
-  const group = await core.store.readGroup(groupName)
+  const group = await readGroup(core, groupName)
   if (!group) throw groupNotFound(groupName)
-  const topic = await core.store.readTopic(topicName)
+  const topic = isName(topicName) ? await core.store.readTopic(topicName) : undefined
   if (!topic) throw topicNotFound(topicName)
   const current = group.subscriptions.find(subscription => subscription.topicName === topicName)
   const settings = withDefaults(request, current ?? defaultSubscription)
@@ -53,10 +55,10 @@ export async function subscribe(
     await core.store.updateSubscription(groupName, topicName, settings)
   } else {
     const firstId = await core.store.takeIds('queueOffset', topic.queues.length)
-    for (const [i, queue] of topic.queues.entries()) {
+    await forEachOf(topic.queues, async (queue, i) => {
       const newest = (await core.findEnd(topicName, queue.queueId)) - 1
       await addOffset(core, groupName, queue, firstId + i, newest)
-    }
+    })
     await core.store.createSubscription({ ...settings, groupName, topicName, topicId: topic.topic.topicId })
     await core.bus.groupChanged(groupName)
   }
@@ -77,7 +79,7 @@ function withDefaults(request: SubscribeRequest, defaults: SubscriptionSettings)
 const groupNotFound = (groupName: string) => new PmqError('not_found', `there is no group ${groupName}`)
 
 export async function getGroup(core: Core, groupName: string): Promise<GroupView> {
-  const snapshot = await core.store.readGroup(groupName)
+  const snapshot = await readGroup(core, groupName)
   if (!snapshot) throw groupNotFound(groupName)
   return toView(core, snapshot)
 }

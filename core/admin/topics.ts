@@ -1,8 +1,10 @@
+import { isName } from '../client/find.ts'
 import type { Core } from '../core.ts'
 import type { Queue, TopicSnapshot } from '../model.ts'
 import type { CreateTopicRequest, TopicListView, TopicView } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
 import { maxQueuesAtOnce } from '../store.ts'
+import { forEachOf } from './for-each-of.ts'
 import { listAll } from './list.ts'
 
 /** PMQ derives the names of fail topics from those of topics and groups; nobody else may take such a name. */
@@ -24,14 +26,15 @@ export async function createTopic(core: Core, request: CreateTopicRequest): Prom
   const topic = { name, topicId, retentionMs, createdAtMs: core.clock.now() }
   const outcome = await core.store.createTopic(topic, queues.slice(0, maxQueuesAtOnce))
   if (outcome === 'exists') throw alreadyExists(name)
-  for (const queue of queues.slice(maxQueuesAtOnce)) await core.store.addQueue(queue)
-  return getTopicView(core, name)
+  await forEachOf(queues.slice(maxQueuesAtOnce), queue => core.store.addQueue(queue))
+  const empty = queues.map(({ queueId, readOnly }) => ({ queueId, readOnly, nextOffset: 1 }))
+  return { ...topic, queues: empty, groups: [] }
 }
 
 const alreadyExists = (name: string) => new PmqError('already_exists', `topic ${name} exists already`)
 
 export async function getTopicView(core: Core, topicName: string): Promise<TopicView> {
-  const snapshot = await core.store.readTopic(topicName)
+  const snapshot = isName(topicName) ? await core.store.readTopic(topicName) : undefined
   if (!snapshot) throw topicNotFound(topicName)
   return toView(core, snapshot)
 }

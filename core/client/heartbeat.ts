@@ -1,6 +1,7 @@
 import type { Core } from '../core.ts'
 import { expireMembers } from '../group/expire.ts'
 import type { HeartbeatRequest, HeartbeatResponse } from '../protocol/membership.ts'
+import { groupVersions } from './group-versions.ts'
 
 const heartbeatSeconds = 10
 /** How often one container looks for dead members of a group that it hears of, as a part of the session time-out. */
@@ -12,12 +13,8 @@ export async function heartbeat(core: Core, request: HeartbeatRequest): Promise<
   const nowMs = core.clock.now()
   const consumers = await Promise.all(ids.map(id => core.store.heartbeat(id as number, nowMs)))
   const groupNames = new Set(consumers.flatMap(consumer => consumer?.groupNames ?? []))
-  const versions: Record<string, number> = {}
-  for (const groupName of groupNames) {
-    await checkInPassing(core, groupName, nowMs)
-    const group = await core.groups.get(groupName)
-    if (group) versions[groupName] = group.version
-  }
+  for (const groupName of groupNames) await checkInPassing(core, groupName, nowMs)
+  const versions = await groupVersions(core, groupNames)
   const isDeleted = consumers.some(consumer => consumer === undefined)
   return { suc: true, heatbeatTime: heartbeatSeconds, deleted: isDeleted ? 1 : 0, bakUrl: '', versions }
 }

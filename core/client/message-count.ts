@@ -1,11 +1,12 @@
 import type { Core } from '../core.ts'
 import type { MessageCountRequest, MessageCountResponse } from '../protocol/meta.ts'
+import { readGroup } from './find.ts'
 
 /** How many messages of its topics (of those named, if any are) a group has not committed yet. */
 export async function getMessageCount(core: Core, request: MessageCountRequest): Promise<MessageCountResponse> {
   const groupName = request.consumerGroupName
   if (!groupName) return { suc: false, msg: 'ConsumerGroupName不能为空！' }
-  const snapshot = await core.store.readGroup(groupName)
+  const snapshot = await readGroup(core, groupName)
   if (!snapshot) return { suc: false, msg: 'ConsumerGroupName不存在！' }
   const topics = request.topics ?? []
   const offsets = snapshot.offsets.filter(offset => topics.length === 0 || topics.includes(offset.topicName))

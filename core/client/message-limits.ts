@@ -1,8 +1,20 @@
 import { limits } from '../protocol/limits.ts'
 import type { PublishMessage } from '../protocol/publish.ts'
 
-/** Why a message cannot be taken, by the limits that its schema does not state; undefined: it can. */
+const maxLengths = {
+  tag: limits.maxTagLength,
+  bizId: limits.maxBizIdLength,
+  traceId: limits.maxTraceIdLength,
+  key: limits.maxKeyLength,
+}
+const shortTexts = Object.entries(maxLengths) as [keyof typeof maxLengths, number][]
+
+/** Why a message cannot be taken; undefined: it can. */
 export function refuseMessage(message: PublishMessage): string | undefined {
+  for (const [field, most] of shortTexts) {
+    const length = message[field]?.length ?? 0
+    if (length > most) return `its ${field} has ${length} characters; at most ${most} are accepted`
+  }
   // A UTF-16 unit is at most three bytes: only long bodies need to be measured.
   if (message.body.length * 3 > limits.maxBodyBytes) {
     const bytes = Buffer.byteLength(message.body)

@@ -9,6 +9,7 @@ import type {
   TopicsOfGroupsRequest,
   TopicsOfGroupsResponse,
 } from '../protocol/meta.ts'
+import { findTopic, readGroup } from './find.ts'
 
 /** Tells a client to keep to the URL that it has: behind it is the whole service. */
 const keepYourUrl = -1
@@ -38,18 +39,20 @@ export async function getGroupTopic(core: Core, request: TopicsOfGroupsRequest):
 }
 
 async function topicsOf(core: Core, groupName: string): Promise<string[] | undefined> {
-  const snapshot = groupName ? await core.store.readGroup(groupName) : undefined
+  const snapshot = await readGroup(core, groupName)
   return snapshot?.subscriptions.map(subscription => subscription.topicName)
 }
 
 export async function getTopicQueueIds(core: Core, request: TopicQueueIdsRequest): Promise<TopicQueueIdsResponse> {
   const topicNames = request.topicNames ?? []
   if (topicNames.length === 0) return { suc: true }
-  const snapshots = await Promise.all(topicNames.map(name => core.topics.get(name)))
-  const topicQueues: Record<string, number[]> = {}
-  for (const snapshot of snapshots) {
-    const writable = snapshot?.queues.filter(queue => !queue.readOnly).map(queue => queue.queueId) ?? []
-    if (snapshot && writable.length > 0) topicQueues[snapshot.topic.name] = writable
-  }
-  return { suc: true, topicQueues }
+  const snapshots = await Promise.all(topicNames.map(name => findTopic(core, name)))
+  const writable = snapshots
+    .filter(snapshot => snapshot !== undefined)
+    .map(
+      ({ topic, queues }) => [topic.name, queues.filter(queue => !queue.readOnly).map(queue => queue.queueId)] as const,
+    )
+    .filter(([, queueIds]) => queueIds.length > 0)
+  // Not by assignment: a topic may be called `__proto__`.
+  return { suc: true, topicQueues: Object.fromEntries(writable) }
 }

@@ -2,6 +2,7 @@ import { groupArrival } from '../arrivals.ts'
 import type { Core } from '../core.ts'
 import type { Group, GroupSnapshot, QueueOffset, Subscription } from '../model.ts'
 import type { AssignedQueue, PolledGroup, PollRequest, PollResponse } from '../protocol/membership.ts'
+import { findGroup } from './find.ts'
 
 /**
  * Tells a consumer of its groups that have changed: those whose version is above the one that it names, each with the
@@ -16,7 +17,7 @@ export async function getConsumerGroupPolling(core: Core, request: PollRequest):
 
   for (;;) {
     const mark = core.arrivals.mark(known.map(([name]) => groupArrival(name)))
-    const groups = (await Promise.all(known.map(([name]) => core.groups.get(name)))).filter(
+    const groups = (await Promise.all(known.map(([name]) => findGroup(core, name)))).filter(
       group => group !== undefined,
     )
     isKnown ??= (await core.store.readConsumers([consumerId])).length > 0

@@ -2,6 +2,7 @@ import type { Core } from '../core.ts'
 import { hashKey, type Placement, placeMessages } from '../log/placement.ts'
 import { limits } from '../protocol/limits.ts'
 import type { PublishMessage, PublishRequest, PublishResponse, PublishRun } from '../protocol/publish.ts'
+import { findTopic } from './find.ts'
 import { refuseMessage } from './message-limits.ts'
 import { storePlacement } from './store-placement.ts'
 
@@ -14,7 +15,7 @@ export async function publish(core: Core, request: PublishRequest): Promise<Publ
   const topicName = request.topicName ?? ''
   const messages = request.msgs ?? []
   if (messages.length === 0) return refused(`topic_${topicName}_msg_is_null!`)
-  const snapshot = await core.topics.get(topicName)
+  const snapshot = await findTopic(core, topicName)
   if (snapshot === undefined) return refused(`topic_${topicName}_is_not_exist!`)
   if (snapshot.queues.length === 0) return refused(`topic1_${topicName}_and_has_no_queue!`)
   if (snapshot.queues.every(queue => queue.readOnly)) return refused(`topic_${topicName}_and_has_no_queue!`)

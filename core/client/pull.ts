@@ -4,27 +4,34 @@ import { parseMessages } from '../log/encoding.ts'
 import type { ReadResult, TextBatch } from '../log/read.ts'
 import { limits } from '../protocol/limits.ts'
 import type { PulledMessage, PullRequest, PullResponse } from '../protocol/pull.ts'
+import { findGroup, findTopic } from './find.ts'
 import { formatSendTime } from './send-time.ts'
 
 /** An answer whose batches are still the JSON text that the log holds; `serializePull` splices them in unparsed. */
 export type PullAnswer = Omit<PullResponse, 'batches'> & { batches?: TextBatch[] }
+
+/**
+ * A Lambda answers with 6 MB at most, in which this text is JSON once more: up to three bytes for each character. What is
+ * left is for the fields that a PMQ client is told of each message beside.
+ */
+const maxAnswerTextLength = 2_000_000
 
 /** Reads messages of a queue after an offset: by size in whole batches, or by PMQ's window of offsets. */
 export async function pullData(core: Core, request: PullRequest): Promise<PullAnswer> {
   const { queueId, offsetStart, topicName, consumerGroupName } = request
   const bySize = request.maxBytes != null
   const offsetEnd = request.offsetEnd ?? 0
-  if (queueId <= 0 || (!bySize && offsetStart >= offsetEnd)) return { suc: false, msg: '参数不对！' }
-  const topic = topicName ? await core.topics.get(topicName) : undefined
+  if (queueId <= 0 || offsetStart < 0 || (!bySize && offsetStart >= offsetEnd)) return { suc: false, msg: '参数不对！' }
+  const topic = topicName ? await findTopic(core, topicName) : undefined
   if (!topic?.queues.some(queue => queue.queueId === queueId)) {
     return { suc: false, msg: `queueId_${queueId}_is_not_exist！` }
   }
 
   const maxMessages = bySize ? Number.MAX_SAFE_INTEGER : Math.min(offsetEnd - offsetStart, limits.maxPullMessages)
-  const maxTextLength = request.maxBytes ?? limits.maxPullBytes
+  const maxTextLength = Math.min(request.maxBytes ?? limits.maxPullBytes, maxAnswerTextLength)
   const read = () => core.reader.read({ queueId, afterOffset: offsetStart, maxTextLength, maxMessages })
   const found = await readOrWait(core, request, read)
-  const group = consumerGroupName ? await core.groups.get(consumerGroupName) : undefined
+  const group = consumerGroupName ? await findGroup(core, consumerGroupName) : undefined
   return {
     suc: true,
     ...(bySize ? { batches: found.batches } : { msgs: toMessages(core, request, found.batches, maxMessages) }),

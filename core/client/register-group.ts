@@ -1,6 +1,7 @@
 import type { Core } from '../core.ts'
 import { limits } from '../protocol/limits.ts'
 import type { RegisterGroupRequest, RegisterGroupResponse } from '../protocol/membership.ts'
+import { findGroup, isName } from './find.ts'
 
 /** Joins groups with the topics that the consumer can handle. All of the groups must exist, else it joins none. */
 export async function registerConsumerGroup(core: Core, request: RegisterGroupRequest): Promise<RegisterGroupResponse> {
@@ -14,9 +15,9 @@ export async function registerConsumerGroup(core: Core, request: RegisterGroupRe
   const [consumer] = await core.store.readConsumers([consumerId])
   if (!consumer) return { suc: false, msg: `ConsumerId_${consumerId}不存在！` }
 
-  const groups = await Promise.all(groupNames.map(name => core.groups.get(name)))
+  const groups = await Promise.all(groupNames.map(name => findGroup(core, name)))
   const unknown = groupNames.filter((_, i) => groups[i] === undefined)
-  if (unknown.length === groupNames.length) return { suc: false, msg: `{${groupNames.join('.')}}不存在` }
+  if (unknown.length === groupNames.length) return { suc: false, msg: `${groupNames.join('.')}不存在` }
   if (unknown.length > 0) return { suc: false, msg: `consumergroup_${unknown[0]}不存在` }
 
   for (const [groupName, topicNames] of topicsByGroup) {
@@ -24,7 +25,8 @@ export async function registerConsumerGroup(core: Core, request: RegisterGroupRe
       groupName,
       consumerId,
       consumerName: consumer.name,
-      topicNames: topicNames ?? [],
+      // What no topic can be called is no topic of the group's either.
+      topicNames: (topicNames ?? []).filter(isName),
       joinedAtMs: core.clock.now(),
     })
     if (outcome === 'unknown_group') return { suc: false, msg: `consumergroup_${groupName}不存在` }

@@ -3,7 +3,10 @@ import type { RegisterRequest, RegisterResponse } from '../protocol/membership.t
 
 /** Registers a consumer by its name. The same name gets the same id, and counts as alive from now on. */
 export async function register(core: Core, request: RegisterRequest): Promise<RegisterResponse> {
-  const { name, clientIp, sdkVersion, lan } = request
+  // A store need not take what is no Unicode: half a surrogate pair is replaced.
+  const [name, clientIp, sdkVersion, lan] = [request.name, request.clientIp, request.sdkVersion, request.lan].map(
+    text => text?.toWellFormed(),
+  )
   if (!name) return { suc: false, msg: 'ConsumerName不能为空！' }
   if (!clientIp) return { suc: false, msg: 'Ip不能为空！' }
   if (!sdkVersion) return { suc: false, msg: 'SdkVersion不能为空！' }

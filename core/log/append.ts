@@ -61,23 +61,28 @@ const endOfLog = Number.MAX_SAFE_INTEGER
 
 export function createAppender(deps: AppendDeps): Appender {
   const boundaries = createBoundaries(deps.clock.now)
-  const append = (request: AppendRequest) => appendOnce(deps, boundaries, request)
   // Where a later put could take effect without the earlier one, it would leave a hole: one at a time for each queue.
-  return deps.store.appendsInOrder ? append : inLanes(append)
+  const inTurn: InTurn = deps.store.appendsInOrder ? (_queueId, append) => append() : createLanes()
+  return request => {
+    // From the call on: a caller who has waited too long for its turn may be gone, and its next attempt stored already.
+    const deadlineMs = deps.clock.now() + appendDeadlineMs
+    return inTurn(request.queueId, () => appendOnce(deps, boundaries, request, deadlineMs))
+  }
 }
 
-async function appendOnce(deps: AppendDeps, boundaries: Boundaries, request: AppendRequest): Promise<AppendResult> {
+async function appendOnce(
+  deps: AppendDeps,
+  boundaries: Boundaries,
+  request: AppendRequest,
+  deadlineMs: number,
+): Promise<AppendResult> {
   const { store, clock, random } = deps
   const { queueId, count, publishId } = request
-  const deadlineMs = clock.now() + appendDeadlineMs
+  const start = await findStart(deps, boundaries, request)
+  if (start.own !== undefined) return { outcome: 'found', base: start.own.base }
 
-  // The boundary comes first: what is appended behind it from now on is seen on the way, what lies before it by the look-back.
-  const end = boundaries.get(queueId) ?? (await learnEnd(deps, boundaries, request))
-  if (request.lookBackMs !== undefined) {
-    const found = await findPublish(deps, queueId, publishId, request.lookBackMs)
-    if (found !== undefined) return { outcome: 'found', base: found.base }
-  }
-  let base = boundaries.get(queueId) ?? end
+  // Read now: since the end was learned, other appends of this container may have gone on from there.
+  let base = (request.lookBackMs === undefined ? boundaries.get(queueId) : undefined) ?? start.end
   let retry = 0
   let isFirstRefusal = true
   let doubt: { cause: unknown } | undefined
@@ -86,8 +91,10 @@ async function appendOnce(deps: AppendDeps, boundaries: Boundaries, request: App
   for (;;) {
     const nowMs = clock.now()
     if (nowMs >= deadlineMs) return doubt ? { outcome: 'unknown', cause: doubt.cause } : { outcome: 'throttled' }
+    // Other appends of this container may be under way further on already: what this one learns is old then.
+    const isFarthest = (boundaries.get(queueId) ?? base) <= base
     const answer = store.appendBatch(toBatch(request, base, nowMs))
-    if (store.appendsInOrder) boundaries.set(queueId, base + count, nowMs)
+    if (store.appendsInOrder && isFarthest) boundaries.set(queueId, base + count, nowMs)
     const result = await answer
     switch (result.outcome) {
       case 'stored':
@@ -96,7 +103,7 @@ async function appendOnce(deps: AppendDeps, boundaries: Boundaries, request: App
       case 'taken': {
         doubt = undefined
         base = endOf(result.winner)
-        boundaries.set(queueId, base, nowMs)
+        if (isFarthest) boundaries.set(queueId, base, nowMs)
         if (result.winner.publishId === publishId) return { outcome: 'found', base: result.winner.base }
         if (isFirstRefusal) {
           isFirstRefusal = false
@@ -120,13 +127,25 @@ async function appendOnce(deps: AppendDeps, boundaries: Boundaries, request: App
   }
 }
 
-async function learnEnd(deps: AppendDeps, boundaries: Boundaries, request: AppendRequest): Promise<number> {
-  const { topicName, queueId } = request
+type Start = { end: number; own?: BatchHeader }
+
+/** The boundary to begin at: what is appended behind it is seen on the way. Or the batch of an earlier attempt. */
+async function findStart(deps: AppendDeps, boundaries: Boundaries, request: AppendRequest): Promise<Start> {
+  const { topicName, queueId, publishId, lookBackMs } = request
+  const known = boundaries.get(queueId)
+  if (lookBackMs === undefined && known !== undefined) return { end: known }
+
   const askedAtMs = deps.clock.now()
-  const end = await findEnd(deps, topicName, queueId)
-  // Another append may have learned it meanwhile, and gone on from there.
+  const { end, tail } = await readEnd(deps, topicName, queueId)
   if (boundaries.get(queueId) === undefined) boundaries.set(queueId, end, askedAtMs)
-  return end
+  // An attempt that was slow to come here may find itself overtaken by the next one.
+  if (tail?.publishId === publishId) return { end, own: tail }
+  if (lookBackMs === undefined) return { end }
+
+  // A retried publish begins at the end that the store shows, and only then looks at what lies before it. The remembered
+  // boundary may lie behind batches that are under way and in no look-back yet, an earlier attempt among them.
+  const own = await findPublish(deps, queueId, publishId, lookBackMs)
+  return own === undefined ? { end } : { end, own }
 }
 
 function toBatch(request: AppendRequest, base: number, nowMs: number): Batch {
@@ -139,9 +158,18 @@ function toBatch(request: AppendRequest, base: number, nowMs: number): Batch {
  * for deletion newer batches may be gone already. Then the registry remembers: see "Never forget the head".
  */
 export async function findEnd(deps: AppendDeps, topicName: string, queueId: number): Promise<number> {
+  return (await readEnd(deps, topicName, queueId)).end
+}
+
+async function readEnd(
+  deps: AppendDeps,
+  topicName: string,
+  queueId: number,
+): Promise<{ end: number; tail: BatchHeader | undefined }> {
   const tail = await findTail(deps.store, queueId)
   const isTrusted = tail !== undefined && !isDueForDeletion(tail, deps.clock.now())
-  return Math.max(tail === undefined ? 1 : endOf(tail), await deps.resumeAt(topicName, queueId, !isTrusted))
+  const resumesAt = await deps.resumeAt(topicName, queueId, !isTrusted)
+  return { end: Math.max(tail === undefined ? 1 : endOf(tail), resumesAt), tail }
 }
 
 /** The last batch that a queue has now, by a consistent read. */
@@ -161,9 +189,9 @@ async function walkToTail(
   deps: AppendDeps,
   { topicName, queueId, publishId }: AppendRequest,
   from: number,
-): Promise<{ end: number; own?: BatchHeader }> {
+): Promise<Start> {
   let end = from
-  let holes = 0
+  let holeAt: number | undefined
   for (;;) {
     const page = await deps.store.readHeaders({
       queueId,
@@ -180,9 +208,10 @@ async function walkToTail(
       end = endOf(header)
     }
     // A query is no snapshot: it may pass a place just before a batch is put there, and then find the next one. Only a
-    // hole that stays was trimmed, and a boundary before it must not be used again.
-    if (hasHole && ++holes > 1) return { end: await findEnd(deps, topicName, queueId) }
-    if (!hasHole && page.length < headersPerRead) return { end }
+    // hole that is still there at the next look was trimmed, and a boundary before it must not be used again.
+    if (hasHole && holeAt === end) return { end: await findEnd(deps, topicName, queueId) }
+    if (hasHole) holeAt = end
+    else if (page.length < headersPerRead) return { end }
   }
 }
 
@@ -203,25 +232,27 @@ export async function findPublish(
       limit: headersPerRead,
       consistent: true,
     })
-    for (const header of page) {
-      if (header.publishId === publishId) return header
-      if (header.appendedAtMs < oldestMs) return undefined
-      fromOffset = header.base - 1
-    }
-    if (page.length < headersPerRead || fromOffset < 1) return undefined
+    const own = page.find(header => header.publishId === publishId)
+    const oldest = page.at(-1)
+    if (own || oldest === undefined || page.length < headersPerRead) return own
+    // By whole pages, which are paid for: a few batches may carry the times of a clock that was set since.
+    if (oldest.appendedAtMs < oldestMs || oldest.base === 1) return undefined
+    fromOffset = oldest.base - 1
   }
 }
 
+type InTurn = <T>(queueId: number, append: () => Promise<T>) => Promise<T>
+
 /** Runs the appends of one queue one after the other, those of different queues at once. */
-function inLanes(append: Appender): Appender {
+function createLanes(): InTurn {
   const lanes = new Map<number, Promise<unknown>>()
-  return request => {
-    const before = lanes.get(request.queueId) ?? Promise.resolve()
-    const run = before.then(() => append(request))
+  return (queueId, append) => {
+    const before = lanes.get(queueId) ?? Promise.resolve()
+    const run = before.then(append)
     const settled = run.catch(() => undefined)
-    lanes.set(request.queueId, settled)
+    lanes.set(queueId, settled)
     settled.then(() => {
-      if (lanes.get(request.queueId) === settled) lanes.delete(request.queueId)
+      if (lanes.get(queueId) === settled) lanes.delete(queueId)
     })
     return run
   }

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
-import { baseRequest, baseResponse, optional, wholeNumber } from './fields.ts'
+import { baseRequest, baseResponse, mapOf, optional, wholeNumber } from './fields.ts'
+import { limits } from './limits.ts'
 
 export const commitEntry = v.object({
   queueOffsetId: wholeNumber(1),
@@ -11,7 +12,7 @@ export const commitEntry = v.object({
 
 export const commitRequest = v.object({
   ...baseRequest,
-  queueOffsets: optional(v.array(commitEntry)),
+  queueOffsets: optional(v.pipe(v.array(commitEntry), v.maxLength(limits.maxCommitsPerRequest))),
   /** 1: the final commit, sent when the consumer has stopped these queues; it gives them up. */
   flag: optional(v.picklist([0, 1])),
 })
@@ -28,7 +29,7 @@ export const commitResponse = v.object({
   ...baseResponse,
   results: v.optional(v.array(commitResult)),
   /** Current version of each group named in the request. */
-  versions: v.optional(v.record(v.string(), wholeNumber())),
+  versions: v.optional(mapOf(wholeNumber())),
 })
 
 export type CommitEntry = v.InferOutput<typeof commitEntry>

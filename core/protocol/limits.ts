@@ -30,10 +30,16 @@ export const limits = {
   maxQueuesPerTopic: 1000,
   minRetentionMs: 3_600_000,
   maxRetentionMs: 365 * 86_400_000,
-  /** Names of topics, groups and consumers. */
+  /** Names of topics and groups. */
   namePattern: /^[A-Za-z0-9._-]{1,100}$/,
+  /** Names that something can have: a fail topic's is made of two names. */
+  anyNamePattern: /^[A-Za-z0-9._-]{1,250}$/,
   maxConsumerNameLength: 200,
   maxGroupsPerConsumer: 100,
+  /** Names or ids in one request that asks about several things, or joins with several topics. */
+  maxNamesPerRequest: 1000,
+  /** Entries of one commit: each is a write. */
+  maxCommitsPerRequest: 10_000,
   maxThreadSize: 50,
   maxConsumerBatchSize: 500,
   maxMaxPullTimeSeconds: 60,

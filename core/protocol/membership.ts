@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { baseRequest, baseResponse, optional, text, wholeNumber } from './fields.ts'
+import { baseRequest, baseResponse, listOf, mapOf, optional, text, wholeNumber } from './fields.ts'
 import { limits } from './limits.ts'
 
 export const registerRequest = v.object({
@@ -14,12 +14,12 @@ export const registerGroupRequest = v.object({
   consumerName: optional(text(limits.maxConsumerNameLength)),
   subEnv: optional(v.string()),
   /** Group → the topics that the consumer has a handler for. */
-  consumerGroupNames: optional(v.record(v.string(), optional(v.array(v.string())))),
+  consumerGroupNames: optional(mapOf(optional(listOf(v.string())))),
 })
 export const registerGroupResponse = v.object({
   ...baseResponse,
-  broadcastConsumerGroupName: v.optional(v.record(v.string(), v.string())),
-  consumerGroupNameNew: v.optional(v.record(v.string(), v.string())),
+  broadcastConsumerGroupName: v.optional(mapOf(v.string())),
+  consumerGroupNameNew: v.optional(mapOf(v.string())),
 })
 
 export const deregisterRequest = v.object({ ...baseRequest, id: optional(wholeNumber()) })
@@ -28,7 +28,7 @@ export const deregisterResponse = v.object(baseResponse)
 export const heartbeatRequest = v.object({
   ...baseRequest,
   consumerId: optional(wholeNumber()),
-  consumerIds: optional(v.array(wholeNumber())),
+  consumerIds: optional(listOf(wholeNumber())),
   asyn: optional(v.picklist([0, 1])),
 })
 export const heartbeatResponse = v.object({
@@ -39,13 +39,13 @@ export const heartbeatResponse = v.object({
   deleted: v.picklist([0, 1]),
   bakUrl: v.string(),
   /** Current version of each group of the consumer. */
-  versions: v.optional(v.record(v.string(), wholeNumber())),
+  versions: v.optional(v.pipe(mapOf(wholeNumber()), v.maxEntries(limits.maxGroupsPerConsumer))),
 })
 
 export const pollRequest = v.object({
   ...baseRequest,
   consumerId: optional(wholeNumber()),
-  consumerGroupVersion: optional(v.record(v.string(), wholeNumber())),
+  consumerGroupVersion: optional(v.pipe(mapOf(wholeNumber()), v.maxEntries(limits.maxGroupsPerConsumer))),
   /** How long the server may hold the request, in milliseconds; 0: answer at once. Default: as long as it likes. */
   waitMs: optional(wholeNumber(0, 60_000)),
 })
@@ -78,11 +78,11 @@ export const groupMeta = v.object({
   metaVersion: wholeNumber(),
   version: wholeNumber(),
 })
-export const polledGroup = v.object({ meta: groupMeta, queues: v.record(v.string(), assignedQueue) })
+export const polledGroup = v.object({ meta: groupMeta, queues: mapOf(assignedQueue) })
 export const pollResponse = v.object({
   ...baseResponse,
   sleepTime: wholeNumber(),
-  consumerGroups: v.optional(v.record(v.string(), polledGroup)),
+  consumerGroups: v.optional(mapOf(polledGroup)),
   consumerDeleted: v.picklist([0, 1]),
   brokerMetaMode: v.number(),
 })

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { baseRequest, baseResponse, optional, wholeNumber } from './fields.ts'
+import { baseRequest, baseResponse, listOf, mapOf, optional, wholeNumber } from './fields.ts'
 
 export const metaGroupRequest = v.object(baseRequest)
 export const metaGroupResponse = v.object({
@@ -22,23 +22,23 @@ export const metaResponse = v.object({
 export const topicsOfGroupRequest = v.object({ ...baseRequest, consumerGroupName: optional(v.string()) })
 export const topicsOfGroupResponse = v.object({ ...baseResponse, topics: v.optional(v.array(v.string())) })
 
-export const topicsOfGroupsRequest = v.object({ ...baseRequest, consumerGroupNames: optional(v.array(v.string())) })
+export const topicsOfGroupsRequest = v.object({ ...baseRequest, consumerGroupNames: optional(listOf(v.string())) })
 export const topicsOfGroupsResponse = v.object({
   ...baseResponse,
   groupTopics: v.optional(v.array(v.object({ consumerGroupName: v.string(), topics: v.array(v.string()) }))),
 })
 
-export const topicQueueIdsRequest = v.object({ ...baseRequest, topicNames: optional(v.array(v.string())) })
+export const topicQueueIdsRequest = v.object({ ...baseRequest, topicNames: optional(listOf(v.string())) })
 export const topicQueueIdsResponse = v.object({
   ...baseResponse,
   /** Topic → its writable queues; unknown topics are left out. */
-  topicQueues: v.optional(v.record(v.string(), v.array(wholeNumber(1)))),
+  topicQueues: v.optional(mapOf(v.array(wholeNumber(1)))),
 })
 
 export const messageCountRequest = v.object({
   ...baseRequest,
   consumerGroupName: optional(v.string()),
-  topics: optional(v.array(v.string())),
+  topics: optional(listOf(v.string())),
 })
 export const messageCountResponse = v.object({ ...baseResponse, count: v.optional(wholeNumber()) })
 

@@ -1,24 +1,24 @@
 import * as v from 'valibot'
-import { baseRequest, baseResponse, optional, text, wholeNumber } from './fields.ts'
-import { limits } from './limits.ts'
+import { baseRequest, baseResponse, mapOf, optional, wholeNumber } from './fields.ts'
 
 export const partitionInfo = v.object({
-  queueId: wholeNumber(),
+  queueId: wholeNumber(Number.MIN_SAFE_INTEGER),
   /** 1 (default): this queue or none. 0: another queue will do when this one cannot be written. */
   strictMode: optional(v.picklist([0, 1])),
 })
 
+/** Its sizes are no matter of the schema: what is too large is refused as PMQ refuses it, with `suc: false`. */
 export const publishMessage = v.object({
   id: optional(wholeNumber()),
-  tag: optional(text(limits.maxTagLength)),
-  bizId: optional(text(limits.maxBizIdLength)),
-  head: optional(v.record(v.string(), v.string())),
+  tag: optional(v.string()),
+  bizId: optional(v.string()),
+  head: optional(mapOf(v.string())),
   body: v.string(),
-  traceId: optional(text(limits.maxTraceIdLength)),
+  traceId: optional(v.string()),
   retryCount: optional(wholeNumber(0, 1_000_000)),
   partitionInfo: optional(partitionInfo),
   /** Messages of one key land in one queue, in publish order. `partitionInfo` wins over it. */
-  key: optional(text(limits.maxKeyLength)),
+  key: optional(v.string()),
 })
 
 export const publishRequest = v.object({

@@ -1,14 +1,17 @@
 import * as v from 'valibot'
-import { baseRequest, baseResponse, optional, wholeNumber } from './fields.ts'
+import { baseRequest, baseResponse, mapOf, optional, wholeNumber } from './fields.ts'
 import { limits } from './limits.ts'
+
+/** PMQ has an answer of its own to numbers that make no sense: they are no wrong types. */
+const anyWholeNumber = wholeNumber(Number.MIN_SAFE_INTEGER)
 
 export const pullRequest = v.object({
   ...baseRequest,
-  queueId: wholeNumber(),
+  queueId: v.nullish(anyWholeNumber, 0),
   /** Exclusive: the last offset that the consumer has. */
-  offsetStart: wholeNumber(),
+  offsetStart: v.nullish(anyWholeNumber, 0),
   /** Inclusive, as PMQ's clients ask. Not used with `maxBytes`. */
-  offsetEnd: optional(wholeNumber()),
+  offsetEnd: optional(anyWholeNumber),
   topicName: optional(v.string()),
   consumerGroupName: optional(v.string()),
   /** Asks by size: whole batches in `batches`, at least one if there is any, as long as they fit. */
@@ -21,7 +24,7 @@ export const pulledMessage = v.object({
   id: wholeNumber(1),
   tag: v.string(),
   bizId: v.string(),
-  head: v.optional(v.record(v.string(), v.string())),
+  head: v.optional(mapOf(v.string())),
   body: v.string(),
   traceId: v.string(),
   retryCount: wholeNumber(),
@@ -34,7 +37,7 @@ export const pulledMessage = v.object({
 export const batchMessage = v.object({
   tag: v.optional(v.string()),
   bizId: v.optional(v.string()),
-  head: v.optional(v.record(v.string(), v.string())),
+  head: v.optional(mapOf(v.string())),
   body: v.string(),
   traceId: v.optional(v.string()),
   retryCount: v.optional(wholeNumber()),

@@ -6,10 +6,16 @@ export function logError(what: string, fields: Record<string, string | number | 
   console.error(JSON.stringify({ level: 'error', what, ...fields, error: describe(error) }))
 }
 
+/** `JSON.parse` quotes the text that it could not read, which may be a message. */
+const quoted = 'not JSON'
+
 type Described = { name: string; message: string; stack?: string; cause?: Described }
 
 function describe(error: unknown): Described {
   if (!(error instanceof Error)) return { name: typeof error, message: String(error) }
-  const { name, message, stack, cause } = error
+  const { name, cause } = error
+  const isQuoting = error instanceof SyntaxError
+  const message = isQuoting ? quoted : error.message
+  const stack = isQuoting ? error.stack?.replace(error.message, quoted) : error.stack
   return { name, message, ...(stack && { stack }), ...(cause !== undefined && { cause: describe(cause) }) }
 }

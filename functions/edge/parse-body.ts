@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { APIGatewayProxyEventV2 } from 'aws-lambda'
 import * as v from 'valibot'
 import type { Endpoint } from '../../core/protocol/endpoints.ts'
@@ -15,15 +16,24 @@ export function parseBody(endpoint: Endpoint, event: APIGatewayProxyEventV2): Pa
       refusal: { suc: false, msg: endpoint.refusalOfNothing, ...(endpoint.function === 'publish' && { sleepTime: 0 }) },
     }
   }
-  const result = v.safeParse(endpoint.request, json ?? {})
+  // The schemas of objects take arrays too, in which they find no field.
+  if (Array.isArray(json)) throw new PmqError('bad_request', 'the body: expected Object')
+  // The first fault ends it: a request of some megabytes may have millions, which would not fit into memory.
+  const result = v.safeParse(endpoint.request, json ?? {}, { abortEarly: true })
   if (result.success) return { request: result.output }
-  throw new PmqError('bad_request', explain(result.issues))
+  throw new PmqError('bad_request', explain(result.issues[0]))
 }
 
 function readText(event: APIGatewayProxyEventV2): string {
   const body = event.body ?? ''
-  const text = event.isBase64Encoded ? Buffer.from(body, 'base64').toString() : body
-  const bytes = Buffer.byteLength(text)
+  if (!event.isBase64Encoded) return checkSize(body, Buffer.byteLength(body))
+  const bytes = Buffer.from(body, 'base64')
+  // What is not UTF-8 would be read as other characters than were sent.
+  if (!isUtf8(bytes)) throw new PmqError('bad_request', 'the body is not UTF-8')
+  return checkSize(bytes.toString(), bytes.length)
+}
+
+function checkSize(text: string, bytes: number): string {
   if (bytes <= limits.maxRequestBytes) return text
   throw new PmqError('payload_too_large', `a request of ${bytes} bytes; at most ${limits.maxRequestBytes} are accepted`)
 }
@@ -38,13 +48,19 @@ function parseJson(text: string): unknown {
   }
 }
 
-const maxIssues = 5
+const maxPathLength = 200
+/** Checks whose found value is a number or a length; what others have found may be a part of a message. */
+const numericChecks = new Set(['max_length', 'max_entries', 'min_value', 'max_value', 'safe_integer'])
 
-/** What is wrong where; without what a message's body held, which is nobody's business in an error text. */
-function explain(issues: readonly v.BaseIssue<unknown>[]): string {
-  const texts = issues.slice(0, maxIssues).map(issue => {
-    const path = issue.path?.map(item => String(item.key)).join('.') || 'the body'
-    return `${path}: ${issue.expected ? `expected ${issue.expected}` : issue.message}`
-  })
-  return texts.join('; ') + (issues.length > maxIssues ? `; and ${issues.length - maxIssues} more` : '')
+/** What is wrong where; without what a message held, which is nobody's business in an error text. */
+function explain(issue: v.BaseIssue<unknown>): string {
+  const keys = issue.path?.map(item => String(item.key)).join('.') || 'the body'
+  const path = keys.length > maxPathLength ? `${keys.slice(0, maxPathLength)}…` : keys
+  const isUnknown = issue.type === 'strict_object' && issue.expected === 'never'
+  if (isUnknown) return `${path}: no such field`
+  const isMissing = issue.kind === 'schema' && issue.path?.at(-1)?.origin === 'key'
+  if (isMissing) return `${path}: is required`
+  if (issue.type === 'regex') return `${path}: ${issue.message}`
+  const expected = issue.type === 'safe_integer' ? 'a whole number' : issue.expected
+  return `${path}: expected ${expected}${numericChecks.has(issue.type) ? `, not ${issue.received}` : ''}`
 }
