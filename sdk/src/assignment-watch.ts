@@ -37,7 +37,8 @@ const failureBackoff: Backoff = { baseMs: 200, maxMs: 10_000 }
  * Asks only when there is a reason: just joined, a version above the known one seen in any answer, or told to. Three
  * versions: `seen` is the greatest that any answer named; `known` is that of the last assignment taken; `presented` is
  * the one that the service is told, and follows `known` only when everything that it takes away has been given up,
- * since to the service a version that is presented says just that.
+ * since to the service a version that is presented says just that. So it is presented once, by a question of its own:
+ * a queue that was given and taken again before this consumer heard of it is released by nothing else.
  */
 export function createAssignmentWatch(deps: AssignmentWatchDeps): AssignmentWatch {
   const { clock, random } = deps
@@ -46,7 +47,7 @@ export function createAssignmentWatch(deps: AssignmentWatchDeps): AssignmentWatc
   let seen = 0
   let known = 0
   let presented = 0
-  /** The last question had no answer. */
+  /** One question is due, whatever the versions. */
   let isOwed = false
   let insistUntilMs = 0
   let hasQueues = false
@@ -62,10 +63,11 @@ export function createAssignmentWatch(deps: AssignmentWatchDeps): AssignmentWatc
         await wakeup.wait()
         continue
       }
+      // Before the question: one that becomes due meanwhile is another one.
+      isOwed = false
       try {
         const answer = await deps.poll(presented, stopping.signal)
         if (stopping.signal.aborted) return
-        isOwed = false
         failures = 0
         fruitless = answer && answer.version > known ? 0 : fruitless + 1
         if (fruitless === 0) insistUntilMs = 0
@@ -92,12 +94,19 @@ export function createAssignmentWatch(deps: AssignmentWatchDeps): AssignmentWatc
     hasQueues ||= queues.length > 0
     deps.apply(queues).then(
       hasGivenUp => {
-        presented = Math.max(presented, version)
+        if (version <= presented) return
+        presented = version
         // A queue given up may have been assigned anew meanwhile, and only the answer after the giving up tells it right.
         if (hasGivenUp) refresh()
+        else ask()
       },
       thrown => deps.onFailed(asClientError(thrown), undefined),
     )
+  }
+
+  function ask() {
+    isOwed = true
+    wakeup.wake()
   }
 
   function refresh() {

@@ -108,8 +108,11 @@ export function createClient(given: ClientOptions): Client {
 
   function consumer(consumerOptions: ConsumerOptions): Consumer {
     checkOpen()
-    const made = createConsumer({ ...deps, clientIp: identity.clientIp }, consumerOptions)
-    consumers.add(made)
+    const { clientIp } = identity
+    // Only those that run are known here: a client may see many come and go.
+    const onStarted = () => consumers.add(made)
+    const onStopped = () => consumers.delete(made)
+    const made = createConsumer({ ...deps, clientIp, onStarted, onStopped }, consumerOptions)
     return made
   }
 

@@ -26,8 +26,8 @@ export type CommitterDeps = {
 export type Committer = {
   /** Notes that a source has something to commit. */
   changed(source: CommitSource): void
-  /** Sends a final commit: the consumer has stopped and gives the queue up. False if no try had an answer. Never rejects. */
-  release(entry: CommitEntry): Promise<boolean>
+  /** Sends a final commit: the consumer has stopped and gives the queue up. Never rejects. */
+  release(entry: CommitEntry): Promise<ReleaseOutcome>
   /** Gives up what is under way and what is not sent. */
   close(): void
 }
@@ -36,7 +36,10 @@ const retryBackoff: Backoff = { baseMs: 200, maxMs: 5_000 }
 /** How long a final commit is tried. Unanswered, it costs redelivery of what was not committed, so not for ever. */
 const releasePatienceMs = 5_000
 
-type Release = { entry: CommitEntry; done: (isConfirmed: boolean) => void }
+/** `fenced`: the queue had another owner already, and the commit did not count. `unanswered`: what became of it is not known. */
+export type ReleaseOutcome = 'released' | 'fenced' | 'unanswered'
+
+type Release = { entry: CommitEntry; done: (outcome: ReleaseOutcome) => void }
 
 /**
  * One request at a time carries the newest offsets of all queues that have moved; none is sent while nothing moves.
@@ -100,11 +103,10 @@ export function createCommitter(deps: CommitterDeps): Committer {
     releases = []
     const entries = batch.map(({ entry }) => entry)
     const giveUpAtMs = clock.monotonic() + releasePatienceMs
-    let isConfirmed = false
-    for (let retry = 0; !isConfirmed && !closing.signal.aborted; retry++) {
+    let answer: CommitResponse | undefined
+    for (let retry = 0; !answer && !closing.signal.aborted; retry++) {
       try {
-        await deps.send(entries, true, closing.signal)
-        isConfirmed = true
+        answer = await deps.send(entries, true, closing.signal)
       } catch (thrown) {
         const error = asClientError(thrown)
         const retryInMs = Math.max(fullJitterMs(retryBackoff, retry, random), error.retryAfterMs ?? 0)
@@ -114,7 +116,7 @@ export function createCommitter(deps: CommitterDeps): Committer {
         await clock.sleep(retryInMs, closing.signal)
       }
     }
-    for (const { done } of batch) done(isConfirmed)
+    for (const { entry, done } of batch) done(outcomeOf(entry, answer))
   }
 
   return {
@@ -135,4 +137,10 @@ export function createCommitter(deps: CommitterDeps): Committer {
       wakeup.wake()
     },
   }
+}
+
+function outcomeOf({ queueOffsetId }: CommitEntry, answer: CommitResponse | undefined): ReleaseOutcome {
+  if (!answer) return 'unanswered'
+  const outcome = answer.results?.find(result => result.queueOffsetId === queueOffsetId)?.outcome
+  return outcome === 'fenced' || outcome === 'unknown_queue' ? 'fenced' : 'released'
 }

@@ -46,6 +46,9 @@ export type ConsumerDeps = {
   clientIp: string
   requestTimeoutMs: number
   emit: EventListener
+  /** Called when there is something to stop, and when there is nothing any more. */
+  onStarted(): void
+  onStopped(): void
 }
 
 /** Makes a consumer. Throws a `PmqClientError` with code `invalid_options` for options that cannot be. */
@@ -57,12 +60,14 @@ export function createConsumer(deps: ConsumerDeps, given: ConsumerOptions): Cons
 
   const lifecycle = createLifecycle({
     async open(signal) {
+      deps.onStarted()
       run = createRun({ ...deps, emit }, options, consumerName)
       await run.open(signal)
     },
     async close() {
       await run?.close()
       run = undefined
+      deps.onStopped()
     },
   })
 

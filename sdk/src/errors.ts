@@ -23,6 +23,7 @@ export const clientErrorTable = {
     meaning: 'An HTTP status that the service does not use, as from a proxy.',
   },
   refused: { retryable: false, inDoubt: false, meaning: 'The service said no; the message carries its words.' },
+  expired: { retryable: true, inDoubt: false, meaning: 'The service does not know the consumer any more.' },
   aborted: { retryable: true, inDoubt: true, meaning: 'The caller gave the request up.' },
   closed: { retryable: false, inDoubt: false, meaning: 'The client, producer or transport is closed.' },
   buffer_full: { retryable: true, inDoubt: false, meaning: 'The producer holds as much as it may.' },

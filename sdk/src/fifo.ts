@@ -12,6 +12,7 @@ export type Fifo<T> = {
 /** Spent places are cut off when there are this many of them and they are the greater part. */
 const compactAt = 1024
 
+/** Makes an empty queue. */
 export function createFifo<T>(): Fifo<T> {
   // Live items are those from `head` on; the places before it hold undefined, so that nothing is kept alive by them.
   let items: (T | undefined)[] = []

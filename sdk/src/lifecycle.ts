@@ -38,8 +38,10 @@ export function createLifecycle(steps: {
   }
 
   async function close(after?: Promise<void>): Promise<void> {
+    const isOpen = state === 'running'
     state = 'stopping'
-    await after?.catch(() => undefined)
+    // What runs is stopped within the call itself: a handler that stops its consumer is then the last one.
+    if (!isOpen) await after?.catch(() => undefined)
     state = 'stopping'
     try {
       await steps.close()

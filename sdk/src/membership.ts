@@ -50,7 +50,10 @@ const joinBackoff: Backoff = { baseMs: 200, maxMs: 10_000 }
 const heartbeatBackoff: Backoff = { baseMs: 500, maxMs: 4_000 }
 const heartbeatTimeoutMs = 5_000
 const leaveTimeoutMs = 3_000
+const leaveAttempts = 2
+const leavePauseMs = 200
 
+/** Makes a membership that has not begun: `join` is next, then `run`. */
 export function createMembership(deps: MembershipDeps): Membership {
   const { api, clock, random, emit, consumerName } = deps
   const leaving = new AbortController()
@@ -69,6 +72,8 @@ export function createMembership(deps: MembershipDeps): Membership {
         const request = { consumerId, consumerGroupVersion: { [groupName]: version }, waitMs: 0 }
         const answer = await api.getConsumerGroupPolling(request, { timeoutMs: deps.requestTimeoutMs, signal })
         expectSuccess('getConsumerGroupPolling', answer)
+        // An answer that comes after all tells of an earlier registration.
+        if (signal.aborted) return undefined
         if (answer.consumerDeleted === 1) expire()
         const group = answer.consumerGroups?.[groupName]
         return group && { version: group.meta.version, queues: Object.values(group.queues ?? {}) }
@@ -104,6 +109,9 @@ export function createMembership(deps: MembershipDeps): Membership {
         operation = 'registerConsumerGroup'
         const consumerGroupNames = { [deps.groupName]: deps.topicNames }
         const joined = await api.registerConsumerGroup({ consumerId, consumerName, consumerGroupNames }, options)
+        // In PMQ's words. A consumer may be given up between the two requests; it is not the group that is refused.
+        if (joined.msg === `ConsumerId_${consumerId}不存在！`)
+          throw new PmqClientError('expired', `The service does not know consumer ${consumerId} any more.`)
         groupName = expectSuccess(operation, joined).consumerGroupNameNew?.[deps.groupName] ?? deps.groupName
         break
       } catch (thrown) {
@@ -136,6 +144,7 @@ export function createMembership(deps: MembershipDeps): Membership {
         const request = { consumerId, asyn: 0 as const }
         const answer = await api.heartbeat(request, { timeoutMs: heartbeatTimeoutMs, signal })
         expectSuccess('heartbeat', answer)
+        if (signal.aborted) return
         if (answer.deleted === 1) return expire()
         watch.sawVersion(answer.versions?.[groupName])
         failures = 0
@@ -150,12 +159,15 @@ export function createMembership(deps: MembershipDeps): Membership {
 
   async function deregister() {
     if (consumerId === undefined) return
-    try {
-      expectSuccess('deRegister', await api.deRegister({ id: consumerId }, { timeoutMs: leaveTimeoutMs }))
-      emit({ type: 'deregistered', groupName, consumerId })
-    } catch (thrown) {
-      // The service finds out by itself that the heartbeats have ended.
-      report('deRegister', thrown)
+    // In the end the service finds out by itself that the heartbeats have ended; but until then its queues rest.
+    for (let left = leaveAttempts - 1; left >= 0; left--) {
+      try {
+        expectSuccess('deRegister', await api.deRegister({ id: consumerId }, { timeoutMs: leaveTimeoutMs }))
+        return emit({ type: 'deregistered', groupName, consumerId })
+      } catch (thrown) {
+        report('deRegister', thrown, left > 0 ? leavePauseMs : undefined)
+        if (left > 0) await clock.sleep(leavePauseMs)
+      }
     }
   }
 

@@ -50,11 +50,11 @@ export interface HandlerContext {
  *
  * | the handler | then |
  * |---|---|
- * | returns, or its promise resolves, whatever the value | the messages are done and will be committed |
+ * | returns, or its promise resolves | the messages are done and will be committed |
  * | throws or rejects, with anything, `undefined` too | the call is repeated with the same messages after a pause of 100 ms that doubles up to 30 s; nothing is committed past them, nothing is dropped |
  * | does not end | its slot stays taken; nothing is committed past its messages |
  * | ends in any way after `signal` has aborted | the result is ignored; the messages are handed out again, here or elsewhere |
  *
  * Delivery is at least once: after a crash, what was not committed is handed out again. Handlers must bear repetition.
  */
-export type MessageHandler = (messages: readonly Message[], context: HandlerContext) => unknown
+export type MessageHandler = (messages: readonly Message[], context: HandlerContext) => void | Promise<void>

@@ -72,10 +72,7 @@ export function createProducer(deps: ProducerDeps, given: ProducerOptions = {}):
     let pair = streams.get(topicName)
     if (!pair) {
       if (typeof topicName !== 'string' || !limits.namePattern.test(topicName))
-        throw refusal(
-          'invalid_message',
-          `topicName is ${JSON.stringify(topicName)}; it must match ${limits.namePattern}`,
-        )
+        throw refusal('invalid_message', `topicName is "${String(topicName)}"; it must match ${limits.namePattern}`)
       const make = (maxInFlight: number) =>
         createTopicStream({
           ...options,

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../core/protocol/clock.ts'
 import type { CommitEntry } from '../../core/protocol/commit.ts'
 import type { AssignedQueue } from '../../core/protocol/membership.ts'
+import type { ReleaseOutcome } from './committer.ts'
 import type { EventListener } from './events.ts'
 import { endsWithin } from './within.ts'
 import type { QueueStatus, QueueWorker } from './worker/queue-worker.ts'
@@ -10,8 +11,8 @@ import type { QueueStatus, QueueWorker } from './worker/queue-worker.ts'
 export type QueueSetDeps = {
   /** Starts a worker; undefined if there is no handler for the queue. */
   startWorker(queue: AssignedQueue): QueueWorker | undefined
-  /** Sends a final commit. False if it is not known to have arrived. */
-  release(entry: CommitEntry): Promise<boolean>
+  /** Sends a final commit. Never rejects. */
+  release(entry: CommitEntry): Promise<ReleaseOutcome>
   emit: EventListener
   clock: Clock
   /** How long running calls may take to end when their queue goes to another consumer. */
@@ -46,6 +47,7 @@ type Entry = {
   gone: Promise<void>
 }
 
+/** Makes a set without queues. */
 export function createQueueSet(deps: QueueSetDeps): QueueSet {
   const { emit, clock } = deps
   const entries = new Map<number, Entry>()
@@ -79,10 +81,12 @@ export function createQueueSet(deps: QueueSetDeps): QueueSet {
   async function finishAndRelease(entry: Entry, timeoutMs: number) {
     const final = await entry.worker.drain(timeoutMs)
     if (!final) return
-    const isConfirmed = await deps.release(final)
-    if (isConfirmed) raiseLowest(final.queueOffsetId, final.offsetVersion + 1)
-    const { offset, offsetVersion } = final
-    emit({ type: 'revoked', ...nameOf(entry.worker.queue), offset, offsetVersion })
+    const outcome = await deps.release(final)
+    const { queueOffsetId, offset, offsetVersion } = final
+    // Unanswered, the queue may still be ours under this version.
+    if (outcome !== 'unanswered') raiseLowest(queueOffsetId, offsetVersion + 1)
+    const type = outcome === 'fenced' ? 'fenced' : 'revoked'
+    emit({ type, ...nameOf(entry.worker.queue), offset, offsetVersion })
     goOn(entry)
   }
 

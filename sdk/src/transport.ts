@@ -45,7 +45,11 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
   const agent = new (secure ? https : http).Agent({ keepAlive: true })
   const startRequest = secure ? https.request : http.request
   const target = { hostname, port, agent, method: 'POST' }
-  const headers = { 'user-agent': `pmq-sdk/${sdkVersion}`, ...options.headers, 'content-type': 'application/json' }
+  const headers = {
+    'user-agent': `pmq-sdk/${sdkVersion}`,
+    ...checkHeaders(options.headers),
+    'content-type': 'application/json',
+  }
   let isClosed = false
 
   function call(path: string, request: object, { timeoutMs, signal }: CallOptions): Promise<unknown> {
@@ -85,7 +89,10 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
       const lose = (error: Error) => fail(connectionError(error, place, isClosed))
 
       outgoing.on('error', lose)
-      outgoing.on('close', () => lose(new Error('the connection was closed')))
+      outgoing.on('close', () => {
+        // Also the end of every good request; an error with its stack would cost a tenth of it.
+        if (!isSettled) lose(new Error('the connection was closed'))
+      })
       outgoing.on('response', incoming => {
         const chunks: Buffer[] = []
         let bytes = 0
@@ -117,6 +124,21 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
       agent.destroy()
     },
   }
+}
+
+/** Names in lower case, so that none of them comes twice. The values may be secrets and are not shown. */
+function checkHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
+  const checked: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    try {
+      http.validateHeaderName(name)
+      http.validateHeaderValue(name, value)
+    } catch {
+      throw invalidOption(`headers: "${name}" is not a header that can be sent`)
+    }
+    checked[name.toLowerCase()] = value
+  }
+  return checked
 }
 
 function parseBaseUrl(text: string) {

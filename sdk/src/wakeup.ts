@@ -10,6 +10,7 @@ export type Wakeup = {
   wait(ms?: number): Promise<void>
 }
 
+/** Makes a wake-up that waits by `clock`. */
 export function createWakeup(clock: Clock): Wakeup {
   let isWoken = false
   let end: (() => void) | undefined

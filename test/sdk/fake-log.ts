@@ -83,8 +83,8 @@ export function createFakeLog(clock: Clock) {
         ),
       ),
 
+    checkAttempt,
     publish(request: PublishRequest, refuse?: (queueId: number) => string | undefined): PublishResponse {
-      checkAttempt(request)
       const topic = topics.get(request.topicName ?? '')
       if (!topic) return { suc: false, sleepTime: 0, msg: `topic_${request.topicName}_is_not_exist!` }
       const byQueue = new Map<Queue, { index: number; message: PublishMessage }[]>()

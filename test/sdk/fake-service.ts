@@ -60,7 +60,12 @@ export function createFakeService(clock: ManualClock) {
       service.mostInFlight.set(operation, Math.max(running, service.mostInFlight.get(operation) ?? 0))
       requests.push({ operation, request, atMs: clock.monotonic() })
       try {
+        if (operation === 'publish') log.checkAttempt(request)
         return await serve(operation, request, options)
+      } catch (thrown) {
+        // A broken duty of the client must end the test, not be tried again.
+        if (thrown instanceof assert.AssertionError) throw new PmqClientError('bad_request', thrown.message)
+        throw thrown
       } finally {
         inFlight.set(operation, (inFlight.get(operation) ?? 0) - 1)
       }

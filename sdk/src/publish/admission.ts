@@ -16,6 +16,7 @@ export type Admission = {
 
 type Waiting = { messages: number; bytes: number; onEntered: () => void }
 
+/** Makes an admission that nobody has entered. */
 export function createAdmission(limits: { maxMessages: number; maxBytes: number }): Admission {
   const waiting = createFifo<Waiting>()
   let heldMessages = 0

@@ -52,10 +52,11 @@ export async function sendParts(deps: SendDeps, topicName: string, parts: Part[]
       // Until the first attempt the queue is free to choose; from then on it is where the service will look.
       if (attempt === 0) request.queueId = await chooseQueue(deps, topicName, lane)
       const nowMs = clock.monotonic()
+      if (nowMs >= deadlineMs) continue
       if (attempt === 0) firstSentAtMs = nowMs
       request.attempt = ++attempt
       request.attemptAgeMs = Math.ceil(nowMs - firstSentAtMs)
-      const timeoutMs = Math.max(1, Math.min(deps.requestTimeoutMs, deadlineMs - nowMs))
+      const timeoutMs = Math.min(deps.requestTimeoutMs, deadlineMs - nowMs)
       const answer = readPublishAnswer(await api.publish(request, { timeoutMs }), messages.length, isInDoubt)
       known = known ? merge(known, answer.outcomes) : answer.outcomes
       if (!isKeyed && answer.queueId !== undefined) lane.queueId = answer.queueId

@@ -14,6 +14,7 @@ const freshForMs = 20_000
 
 type Entry = { queueIds: readonly number[]; askedAtMs: number }
 
+/** `ask` brings the writable queues of a topic; none if there is no such topic. */
 export function createTopicQueues(deps: {
   ask(topicName: string): Promise<readonly number[]>
   clock: Clock

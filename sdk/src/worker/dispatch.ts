@@ -95,15 +95,16 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
   }
 
   function attempt(call: Call<Mark>) {
-    let returned: unknown
+    let promised: Promise<unknown> | undefined
     try {
       // The handler gets its own array: what it does to it must not change what is repeated.
-      returned = handler(call.messages.slice(), call.context)
+      const returned: unknown = handler(call.messages.slice(), call.context)
+      if (isThenable(returned)) promised = Promise.resolve(returned)
     } catch (error) {
       return fail(call, error)
     }
-    if (!isThenable(returned)) return succeed(call)
-    Promise.resolve(returned).then(
+    if (!promised) return succeed(call)
+    promised.then(
       () => succeed(call),
       (error: unknown) => fail(call, error),
     )

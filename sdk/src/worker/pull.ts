@@ -56,6 +56,7 @@ export function createPull(deps: PullDeps, startOffset: number, maxPauseMs: numb
   async function run() {
     let pauseMs = firstPauseMs
     let failures = 0
+    let version: number | undefined
     while (!asking.signal.aborted) {
       if (isPaused || !deps.wantsMore()) {
         isBlocked = true
@@ -70,10 +71,11 @@ export function createPull(deps: PullDeps, startOffset: number, maxPauseMs: numb
         lastPullAtMs = clock.now()
         const hasMoved = accept(answer)
         failures = 0
-        if (hasMoved) {
-          pauseMs = firstPauseMs
-          continue
-        }
+        // A hold also ends when the group has changed, which says nothing of how long the queue will stay empty.
+        const hasNews = answer.version !== undefined && answer.version !== version
+        if (hasMoved || hasNews) pauseMs = firstPauseMs
+        version = answer.version ?? version
+        if (hasMoved) continue
         const restMs = Math.min(pauseMs, maxPauseMs) - (clock.monotonic() - askedAtMs)
         pauseMs = Math.min(pauseMs + deps.pullDeltaTimeMs, maxPauseMs)
         if (restMs > 0) await wakeup.wait(restMs)

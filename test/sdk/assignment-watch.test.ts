@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import type { AssignedQueue } from '../../core/protocol/membership.ts'
+import { createAssignmentWatch } from '../../sdk/src/assignment-watch.ts'
+import { createManualClock, settle } from './manual-clock.ts'
+
+const queue = { queueOffsetId: 1, queueId: 1 } as AssignedQueue
+
+/** `server` is what the service would answer: the group at its version, if that is above the one presented. */
+function begin(server: { version: number; queues: AssignedQueue[] }, faults: (Error | 'nothing')[] = []) {
+  const clock = createManualClock()
+  const polls: { presented: number; atMs: number }[] = []
+  const applied: number[] = []
+  const failed: (number | undefined)[] = []
+  const releases: ((hasGivenUp: boolean) => void)[] = []
+  const control = { isHolding: false }
+  const watch = createAssignmentWatch({
+    async poll(presented) {
+      polls.push({ presented, atMs: clock.monotonic() })
+      const fault = faults.shift()
+      if (fault instanceof Error) throw fault
+      return fault === undefined && server.version > presented ? { ...server } : undefined
+    },
+    apply(queues) {
+      applied.push(queues.length)
+      return control.isHolding ? new Promise(resolve => releases.push(resolve)) : Promise.resolve(false)
+    },
+    onFailed: (_, retryInMs) => failed.push(retryInMs),
+    clock,
+    random: () => 0.5,
+  })
+  const ended = watch.run()
+  const stop = async () => {
+    watch.stop()
+    await ended
+    assert.equal(clock.sleeping, 0)
+  }
+  return { clock, polls, applied, failed, faults, releases, control, watch, stop }
+}
+
+suite('following the assignment', () => {
+  test('a new member asks with growing pauses for its first queues, and then no more', async () => {
+    const server = { version: 1, queues: [] as AssignedQueue[] }
+    const { clock, polls, applied, stop } = begin(server)
+    await clock.advance(1_000)
+    const pauses = polls.slice(1).map(({ atMs }, index) => atMs - (polls[index]?.atMs ?? 0))
+    assert.deepEqual(pauses, [0, 40, 80, 160, 320], 'the second question presents the version of the first answer')
+    Object.assign(server, { version: 2, queues: [queue] })
+    await clock.advance(1_000)
+    assert.deepEqual(applied, [0, 1])
+    const asked = polls.length
+    await clock.advance(3_600_000)
+    assert.equal(polls.length, asked)
+    await stop()
+  })
+
+  test('a member that gets no queue stops asking by itself', async () => {
+    const { clock, polls, stop } = begin({ version: 1, queues: [] })
+    await clock.advance(3_600_000)
+    assert.ok(polls.length < 20, `${polls.length} polls`)
+    await stop()
+  })
+
+  test('a higher version in any answer makes it ask, a known one does not', async () => {
+    const server = { version: 1, queues: [queue] }
+    const { clock, polls, applied, watch, stop } = begin(server)
+    await clock.advance(10_000)
+    const asked = polls.length
+    watch.sawVersion(1)
+    watch.sawVersion(undefined)
+    await clock.advance(10_000)
+    assert.equal(polls.length, asked)
+    server.version = 2
+    watch.sawVersion(2)
+    await settle()
+    assert.deepEqual(
+      polls.slice(asked).map(({ presented }) => presented),
+      [1, 2],
+      'asked for and, being free of what it takes away, presented',
+    )
+    assert.equal(applied.length, 2)
+    await stop()
+  })
+
+  test('an answer from a cache that is behind is asked for again, with growing pauses', async () => {
+    const server = { version: 1, queues: [queue] }
+    const { clock, polls, applied, faults, watch, stop } = begin(server)
+    await clock.advance(10_000)
+    const asked = polls.length
+    faults.push('nothing', 'nothing', 'nothing')
+    server.version = 2
+    watch.sawVersion(2)
+    await clock.advance(1_000)
+    assert.equal(applied.length, 2)
+    assert.equal(polls.length, asked + 5)
+    await stop()
+  })
+
+  test('a version that the service does not have any more is not asked for in a hot loop', async () => {
+    const { clock, polls, watch, stop } = begin({ version: 1, queues: [queue] })
+    watch.sawVersion(900)
+    await clock.advance(600_000)
+    assert.ok(polls.length < 140, `${polls.length} polls`)
+    await stop()
+  })
+
+  test('presents a version only when all that it takes away has been given up', async () => {
+    const server = { version: 1, queues: [queue] }
+    const { clock, polls, control, releases, watch, stop } = begin(server)
+    await clock.advance(10_000)
+    control.isHolding = true
+    Object.assign(server, { version: 2, queues: [] })
+    watch.sawVersion(2)
+    await settle()
+    server.version = 3
+    watch.sawVersion(3)
+    await clock.advance(60_000)
+    assert.deepEqual([...new Set(polls.map(({ presented }) => presented))], [0, 1])
+    for (const release of releases) release(true)
+    await settle()
+    assert.equal(polls.at(-1)?.presented, 3)
+    await stop()
+  })
+
+  test('insists for a while when something must have changed', async () => {
+    const server = { version: 1, queues: [queue] }
+    const { clock, polls, applied, watch, stop } = begin(server)
+    await clock.advance(10_000)
+    watch.refresh()
+    await clock.advance(700)
+    server.version = 2
+    await clock.advance(1_000)
+    assert.equal(applied.length, 2)
+    const asked = polls.length
+    await clock.advance(3_600_000)
+    assert.equal(polls.length, asked)
+    await stop()
+  })
+
+  test('a failed question is asked again until it is answered', async () => {
+    const faults = Array.from({ length: 20 }, () => new Error('away'))
+    const { clock, applied, failed, stop } = begin({ version: 1, queues: [queue] }, faults)
+    await clock.advance(200_000)
+    assert.deepEqual(failed.slice(0, 8), [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000])
+    assert.equal(failed.length, 20)
+    assert.deepEqual(applied, [1])
+    await stop()
+  })
+
+  test('takes nothing after it was stopped', async () => {
+    const { clock, applied, watch, stop } = begin({ version: 1, queues: [queue] })
+    await stop()
+    watch.sawVersion(9)
+    watch.refresh()
+    await clock.advance(10_000)
+    assert.deepEqual(applied, [])
+  })
+})

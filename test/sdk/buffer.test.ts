@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import fc from 'fast-check'
+import { createBuffer } from '../../sdk/src/worker/buffer.ts'
+
+const options = { topicName: 'orders', queueId: 7, maxMessages: 100, maxBytes: 1_000_000 }
+
+const batch = (offset: number, bodies: string[]) => ({ offset, time: 5, msgs: bodies.map(body => ({ body })) })
+const fill = (offset: number, count: number) => batch(offset, new Array<string>(count).fill('x'))
+
+suite('the buffer', () => {
+  test('gives out whole messages, with empty texts where the publisher gave none', () => {
+    const buffer = createBuffer(options)
+    buffer.add({ offset: 3, time: 5, msgs: [{ body: 'a', key: 'k', head: { n: 'v' }, tag: 't' }, { body: 'b' }] }, 0)
+    const common = { topicName: 'orders', queueId: 7, bizId: '', traceId: '', retryCount: 0, publishedAtMs: 5 }
+    assert.deepEqual(buffer.take(10), [
+      { ...common, offset: 3, key: 'k', tag: 't', head: { n: 'v' }, body: 'a' },
+      { ...common, offset: 4, key: undefined, tag: '', head: {}, body: 'b' },
+    ])
+  })
+
+  test('wants more until it is full, and then not before it is half empty', () => {
+    const buffer = createBuffer(options)
+    buffer.add(fill(1, 99), 0)
+    assert.equal(buffer.wantsMore, true)
+    buffer.add(fill(100, 1), 0)
+    assert.equal(buffer.wantsMore, false)
+    buffer.take(49)
+    assert.equal(buffer.wantsMore, false)
+    buffer.take(1)
+    assert.equal(buffer.wantsMore, true)
+  })
+
+  test('is full as well when its texts are too many', () => {
+    const buffer = createBuffer({ ...options, maxBytes: 1_000 })
+    buffer.add(batch(1, ['x'.repeat(500), 'x'.repeat(500)]), 0)
+    assert.equal(buffer.wantsMore, false)
+    buffer.take(2)
+    assert.deepEqual([buffer.wantsMore, buffer.bytes], [true, 0])
+  })
+
+  test('a batch that cannot be read leaves it as it was', () => {
+    const buffer = createBuffer(options)
+    buffer.add(fill(1, 2), 0)
+    assert.throws(() => buffer.add({ offset: 3, time: 5, msgs: JSON.parse('[{"body":"a"},null,{}]') }, 0))
+    assert.equal(buffer.messages, 2)
+    assert.deepEqual(
+      buffer.take(10).map(({ offset }) => offset),
+      [1, 2],
+    )
+  })
+
+  test('whatever is added and taken, messages come out once each, in offset order', () => {
+    const step = fc.oneof(
+      fc.integer({ min: 1, max: 8 }).map(add => ({ add, take: 0 })),
+      fc.integer({ min: 1, max: 12 }).map(take => ({ add: 0, take })),
+    )
+    const scenario = fc.record({ skip: fc.nat({ max: 7 }), steps: fc.array(step, { maxLength: 80 }) })
+    fc.assert(
+      fc.property(scenario, ({ skip, steps }) => {
+        const buffer = createBuffer(options)
+        let added = 0
+        let taken = 0
+        for (const { add, take } of steps) {
+          if (add > 0) {
+            // A position in the middle of a batch occurs only in the first one.
+            const firstIndex = added === 0 ? Math.min(skip, add - 1) : 0
+            if (added === 0) taken = firstIndex
+            buffer.add(
+              batch(
+                added + 1,
+                Array.from({ length: add }, (_, index) => `${added + index + 1}`),
+              ),
+              firstIndex,
+            )
+            added += add
+          } else {
+            const got = buffer.take(take)
+            assert.equal(got.length, Math.min(take, added - taken))
+            for (const message of got) {
+              assert.equal(message.offset, ++taken)
+              assert.equal(message.body, `${taken}`)
+            }
+          }
+          assert.equal(buffer.messages, added - taken)
+          assert.equal(buffer.bytes === 0, buffer.messages === 0)
+        }
+      }),
+    )
+  })
+})

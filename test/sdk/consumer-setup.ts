@@ -1,0 +1,56 @@
+import { createClient } from '../../sdk/src/client.ts'
+import type { ConsumerOptions } from '../../sdk/src/consumer-options.ts'
+import type { ClientEvent } from '../../sdk/src/events.ts'
+import type { Message, MessageHandler } from '../../sdk/src/message.ts'
+import { createFakeService } from './fake-service.ts'
+import { createManualClock, seededRandom } from './manual-clock.ts'
+
+export type Settings = { threadSize?: number; consumerBatchSize?: number; maxPullTime?: number }
+
+/** A service with topic `orders`, group `billing`, and as many consumers of it as a test makes. */
+export function setUp({ queues = 2, settings = {} }: { queues?: number; settings?: Settings } = {}) {
+  const clock = createManualClock()
+  const service = createFakeService(clock)
+  const queueIds = service.log.createTopic('orders', queues)
+  service.groups.createGroup('billing', ['orders'], settings)
+  let seed = 0
+
+  /** A client of its own, as another process would have. */
+  function consumer(handler: MessageHandler, options: Partial<ConsumerOptions> = {}) {
+    const events: ClientEvent[] = []
+    const client = createClient({
+      transport: service.transport,
+      clock,
+      random: seededRandom(++seed),
+      onEvent: event => events.push(event),
+    })
+    const made = client.consumer({ groupName: 'billing', topics: { orders: handler }, ...options })
+    const types = () => events.map(({ type }) => type)
+    return {
+      ...made,
+      client,
+      events,
+      types,
+      count: (type: ClientEvent['type']) => types().filter(t => t === type).length,
+    }
+  }
+
+  const committed = () => queueIds.map(queueId => service.groups.committed('billing', queueId))
+  return { clock, service, groups: service.groups, log: service.log, queueIds, consumer, committed }
+}
+
+/** Notes each message that it gets, as `queue:offset`, and is done with it at once. */
+export function recorder() {
+  const seen: string[] = []
+  const handler = (messages: readonly Message[]) => {
+    for (const { queueId, offset } of messages) seen.push(`${queueId}:${offset}`)
+  }
+  return { seen, handler }
+}
+
+/** `queue:1` to `queue:count`. */
+export function upTo(queueId: number, count: number, from = 1): string[] {
+  return Array.from({ length: count - from + 1 }, (_, index) => `${queueId}:${from + index}`)
+}
+
+export const bodies = (count: number) => Array.from({ length: count }, (_, index) => `m${index}`)

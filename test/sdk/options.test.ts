@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { type ClientOptions, createClient } from '../../sdk/src/client.ts'
+import { type ConsumerOptions, resolveConsumerOptions } from '../../sdk/src/consumer-options.ts'
+import { type ProducerOptions, producerDefaults, resolveProducerOptions } from '../../sdk/src/producer-options.ts'
+
+const topics = { orders: () => undefined }
+
+function refuses(what: string, act: () => unknown, expected: RegExp) {
+  test(`refuses ${what}`, () => {
+    assert.throws(act, { name: 'PmqClientError', code: 'invalid_options', message: expected })
+  })
+}
+
+suite('producer options', () => {
+  const resolve = (options: unknown) => () => resolveProducerOptions(options as ProducerOptions)
+  refuses('an unknown name', resolve({ lingerMS: 1 }), /unknown option "lingerMS"; there are lingerMs, max/)
+  refuses('names of Object itself', resolve({ toString: 1 }), /unknown option "toString"/)
+  refuses('a number out of bounds', resolve({ maxBatchMessages: 1001 }), /maxBatchMessages is 1001; .* 1 to 1000/)
+  refuses('a fraction', resolve({ maxInFlight: 1.5 }), /maxInFlight is 1.5; it must be a whole number/)
+  refuses('a word that is none', resolve({ whenFull: 'drop' }), /whenFull is "drop"; it must be 'wait' or 'reject'/)
+  refuses(
+    'a buffer smaller than a batch',
+    resolve({ maxBufferedMessages: 10 }),
+    /maxBufferedMessages \(10\) must be at least maxBatchMessages \(1000\)/,
+  )
+  refuses(
+    'a buffer of fewer bytes than a batch',
+    resolve({ maxBufferedBytes: 1000 }),
+    /maxBufferedBytes \(1000\) must be at least maxBatchBytes \(524288\)/,
+  )
+  refuses(
+    'a linger beyond the deadline',
+    resolve({ lingerMs: 500, publishTimeoutMs: 500 }),
+    /lingerMs \(500\) must be below publishTimeoutMs \(500\)/,
+  )
+  refuses('what is no object', resolve(7), /its options must be an object/)
+
+  test('fills in the defaults, also for undefined', () => {
+    assert.deepEqual(resolveProducerOptions({ lingerMs: undefined, maxInFlight: 2 }), {
+      ...producerDefaults,
+      maxInFlight: 2,
+    })
+  })
+})
+
+suite('consumer options', () => {
+  const resolve = (options: unknown) => () => resolveConsumerOptions(options as ConsumerOptions)
+  refuses('no group', resolve({ topics }), /groupName is missing/)
+  refuses('an empty group name', resolve({ groupName: '', topics }), /groupName is ""; it must be a non-empty string/)
+  refuses('no topics', resolve({ groupName: 'g' }), /topics is missing/)
+  refuses('no topic', resolve({ groupName: 'g', topics: {} }), /topics is an object; .* at least one/)
+  refuses('a handler that is no function', resolve({ groupName: 'g', topics: { a: 1 } }), /a function for each topic/)
+  refuses('an unknown name', resolve({ groupName: 'g', topics, threads: 2 }), /unknown option "threads"/)
+  refuses('a listener that is no function', resolve({ groupName: 'g', topics, onEvent: 1 }), /onEvent is 1/)
+})
+
+suite('client options', () => {
+  const create = (options: unknown) => () => createClient(options as ClientOptions)
+  refuses('no url', create({}), /url is missing/)
+  refuses('what is no URL', create({ url: 'localhost' }), /url is not a URL/)
+  refuses(
+    'another protocol',
+    create({ url: 'ftp://localhost' }),
+    /url begins with ftp:; it must begin with http: or https:/,
+  )
+  refuses('a password in the URL', create({ url: 'http://me:secret@localhost' }), /user name or password/)
+  refuses('a query in the URL', create({ url: 'http://localhost/?a=1' }), /query or fragment/)
+  refuses('an unknown name', create({ url: 'http://localhost', timeout: 1 }), /unknown option "timeout"/)
+
+  refuses(
+    'a header that cannot be sent',
+    create({ url: 'http://localhost', headers: { authorization: 'a\nb' } }),
+    /"authorization" is not a header that can be sent/,
+  )
+
+  test('never shows what may be a secret', () => {
+    const headers = { authorization: 'secret\n' }
+    assert.throws(create({ url: 'http://localhost', headers }), (error: Error) => !error.message.includes('secret'))
+    assert.throws(create({ url: 'http://me:secret@localhost' }), (error: Error) => !error.message.includes('secret'))
+    assert.throws(create({ url: 'secret-is-no-url' }), (error: Error) => !error.message.includes('secret'))
+  })
+})
