@@ -13,7 +13,6 @@ const report = (handled: Handled[]) =>
 const client = createClient({ url })
 const consumer = client.consumer({
   groupName,
-  heartbeatIntervalMs: 1_000,
   topics: {
     async [topicName](messages) {
       const now = Date.now()

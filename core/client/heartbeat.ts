@@ -3,7 +3,8 @@ import { expireMembers } from '../group/expire.ts'
 import type { HeartbeatRequest, HeartbeatResponse } from '../protocol/membership.ts'
 import { groupVersions } from './group-versions.ts'
 
-const heartbeatSeconds = 10
+/** A consumer is given up when this many of its heartbeats are missing. */
+const heartbeatsPerSession = 3
 /** How often one container looks for dead members of a group that it hears of, as a part of the session time-out. */
 const expiryChecksPerSession = 6
 
@@ -15,8 +16,9 @@ export async function heartbeat(core: Core, request: HeartbeatRequest): Promise<
   const groupNames = new Set(consumers.flatMap(consumer => consumer?.groupNames ?? []))
   for (const groupName of groupNames) await checkInPassing(core, groupName, nowMs)
   const versions = await groupVersions(core, groupNames)
+  const heatbeatTime = Math.max(1, Math.floor(core.settings.sessionTimeoutMs / heartbeatsPerSession / 1000))
   const isDeleted = consumers.some(consumer => consumer === undefined)
-  return { suc: true, heatbeatTime: heartbeatSeconds, deleted: isDeleted ? 1 : 0, bakUrl: '', versions }
+  return { suc: true, heatbeatTime, deleted: isDeleted ? 1 : 0, bakUrl: '', versions }
 }
 
 /** An active group notices its dead members by the heartbeats of the living; the tick is there for the others. */

@@ -39,7 +39,7 @@ export type ConsumerOptions = {
   stopTimeoutMs?: number | undefined
   /** The same for a queue that goes to another consumer while this one goes on. @default 50000 */
   revokeTimeoutMs?: number | undefined
-  /** Milliseconds between two heartbeats. @default 10000 */
+  /** The longest time between two heartbeats, in milliseconds; less where the service asks for it. @default 10000 */
   heartbeatIntervalMs?: number | undefined
   /** Takes the events of this consumer, in place of the client's listener. */
   onEvent?: EventListener | undefined

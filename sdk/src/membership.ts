@@ -49,6 +49,8 @@ const joinBackoff: Backoff = { baseMs: 200, maxMs: 10_000 }
 /** A heartbeat that fails is repeated well within the 30 s after which the service gives a consumer up. */
 const heartbeatBackoff: Backoff = { baseMs: 500, maxMs: 4_000 }
 const heartbeatTimeoutMs = 5_000
+/** Soon, as PMQ's client does: the answer says how often the service wants to hear of a consumer. */
+const firstHeartbeatMs = 1_000
 const leaveTimeoutMs = 3_000
 const leaveAttempts = 2
 const leavePauseMs = 200
@@ -135,7 +137,7 @@ export function createMembership(deps: MembershipDeps): Membership {
   }
 
   async function sendHeartbeats(signal: AbortSignal) {
-    let waitMs = deps.heartbeatIntervalMs
+    let waitMs = Math.min(deps.heartbeatIntervalMs, firstHeartbeatMs)
     for (let failures = 0; ; ) {
       await clock.sleep(waitMs, signal)
       if (signal.aborted) return
@@ -148,7 +150,7 @@ export function createMembership(deps: MembershipDeps): Membership {
         if (answer.deleted === 1) return expire()
         watch.sawVersion(answer.versions?.[groupName])
         failures = 0
-        waitMs = deps.heartbeatIntervalMs
+        waitMs = Math.min(deps.heartbeatIntervalMs, answer.heatbeatTime * 1000)
       } catch (thrown) {
         if (signal.aborted) return
         waitMs = Math.min(deps.heartbeatIntervalMs, 100 + fullJitterMs(heartbeatBackoff, failures++, random))

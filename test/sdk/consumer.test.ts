@@ -422,7 +422,7 @@ suite('stopping', () => {
     const stopped = made.stop()
     await clock.advance(59_000)
     await stopped
-    assert.equal(service.count('heartbeat'), 6)
+    assert.equal(service.count('heartbeat'), 5)
     assert.equal(service.count('pullData'), 0)
     assert.equal(service.groups.committed('billing', 1), 1)
   })
