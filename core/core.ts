@@ -24,6 +24,8 @@ export type Settings = {
   pullHoldMs: number
   /** A consumer whose last heartbeat is older is given up. Three heartbeats. */
   sessionTimeoutMs: number
+  /** How long a consumer may take to finish with a queue that goes to another one. */
+  handoverTimeoutMs: number
   /** How old a topic, or a group's versions, may be when a request uses them. */
   topicCacheMs: number
   groupCacheMs: number
@@ -37,6 +39,7 @@ export const defaultSettings: Settings = {
   pollHoldMs: 5_000,
   pullHoldMs: 0,
   sessionTimeoutMs: 30_000,
+  handoverTimeoutMs: 60_000,
   topicCacheMs: 2_000,
   groupCacheMs: 1_000,
   batchCacheTextLength: 32 * 1024 * 1024,

@@ -47,8 +47,9 @@ export type Group = {
   version: number
   rebalanceAsked: number
   rebalanceDone: number
-  /** When `rbVersion` last rose. */
+  /** When `rbVersion` last rose, and what `version` was then: a consumer that presents it has been told every move. */
   rebalancedAtMs: number
+  rebalancedVersion: number
   createdAtMs: number
 }
 
@@ -61,7 +62,15 @@ export type SubscriptionSettings = {
 
 export type Subscription = SubscriptionSettings & { groupName: string; topicName: string; topicId: number }
 
-/** A group's place in one queue, and who owns the queue. `offsetVersion` rises with each change of owner. */
+/**
+ * A group's place in one queue, and who owns the queue. `offsetVersion` rises with each change of owner.
+ *
+ * | state | means | leaves by |
+ * |---|---|---|
+ * | free: `consumerId` is 0 | nobody owns it | assigned → owned |
+ * | owned | the consumer pulls and commits with `offsetVersion` | taken away → leaving; the owner is gone → owned by another, or free |
+ * | leaving: `nextConsumerId` is there | the owner may finish and commit, the next one waits | released, or the owner is gone or late → owned by the next one, or free; wanted back → owned |
+ */
 export type QueueOffset = {
   groupName: string
   queueOffsetId: number
@@ -72,7 +81,11 @@ export type QueueOffset = {
   offsetVersion: number
   /** The owner; 0: nobody. */
   consumerId: number
-  /** The group's `rbVersion` that tells of this owner. Above the group's own: a rebalance moved it and did not finish. */
+  /** Who owns the queue when its present owner has released it; 0: nobody. Absent: it is not leaving. */
+  nextConsumerId?: number
+  /** When it was taken away from its owner. */
+  leavingSinceMs?: number
+  /** The group's `rbVersion` that tells of this state. Above the group's own: a rebalance moved it and did not finish. */
   rbVersion: number
 }
 

@@ -124,9 +124,12 @@ export interface RegistryStore {
   /** Lets a group sleep, unless it was asked something since. */
   sleepGroup(group: AwakeGroup): Promise<void>
 
-  /** Moves a queue to another owner (0: to nobody) and raises its `offsetVersion`, if it is as the caller read it. */
+  /** Changes who owns a queue or will own it, if it is as the caller read it. */
   moveQueue(move: QueueMove): Promise<'moved' | 'conflict'>
-  /** Records progress: only forward, only for the owner of this `offsetVersion`. */
+  /**
+   * Records progress: only forward, only for the owner of this `offsetVersion`. A release of a queue that is leaving also
+   * hands it over, and raises the group's `rbVersion` and `version` with it, so that the next owner hears of it.
+   */
   commitOffset(commit: Commit): Promise<CommitOutcome>
 
   /** Records a new consumer, or finds the one of its name and takes over all but its id and groups. Answers with its id. */
@@ -158,9 +161,14 @@ export type AwakeGroup = { groupName: string; asked: number }
 export type QueueMove = {
   groupName: string
   queueOffsetId: number
-  /** What the caller read: the move is refused if the queue has changed owner since. */
+  /** What the caller read: the move is refused if anything has changed since. */
   expectedOffsetVersion: number
+  expectedConsumerId: number
+  expectedNextConsumerId: number | undefined
+  /** The owner from now on; 0: nobody. Where it is another than before, `offsetVersion` rises and fences the former. */
   consumerId: number
+  /** The owner may finish, and then the queue is this one's. */
+  leaving?: { nextConsumerId: number; sinceMs: number }
   /** The `rbVersion` that the group will have when the move is told. */
   rbVersion: number
 }
@@ -170,13 +178,18 @@ export type Commit = {
   queueOffsetId: number
   offsetVersion: number
   offset: number
-  /** The final commit: gives the queue's present ownership up by raising `offsetVersion`, also where the offset stays. */
+  /**
+   * The final commit: the owner has stopped, and gives its present ownership up. `offsetVersion` rises, also where the
+   * offset stays. A queue that is leaving becomes the next owner's; another one stays with its owner.
+   */
   release: boolean
+  /** When a release is made. */
+  nowMs: number
 }
 
 export type CommitOutcome =
-  | { outcome: 'advanced'; offset: number; offsetVersion: number }
-  | { outcome: 'unchanged'; offset: number; offsetVersion: number }
+  | { outcome: 'advanced'; offset: number; offsetVersion: number; handedOver: boolean }
+  | { outcome: 'unchanged'; offset: number; offsetVersion: number; handedOver: boolean }
   | { outcome: 'fenced'; offset: number; offsetVersion: number }
   | { outcome: 'unknown_queue' }
 

@@ -25,6 +25,7 @@ export async function createGroup(core: Core, { name }: CreateGroupRequest): Pro
     rebalanceAsked: 0,
     rebalanceDone: 0,
     rebalancedAtMs: 0,
+    rebalancedVersion: 0,
     createdAtMs: core.clock.now(),
   })
   if (outcome === 'exists') throw new PmqError('already_exists', `group ${name} exists already`)

@@ -22,7 +22,8 @@ async function commitOne(core: Core, entry: CommitEntry, release: boolean): Prom
   const { queueOffsetId, offsetVersion, consumerGroupName: groupName } = entry
   if (!isName(groupName)) return { queueOffsetId, outcome: 'unknown_queue' }
   const offset = entry.offset <= believableOffset ? entry.offset : await withinLog(core, entry)
-  const outcome = await core.store.commitOffset({ groupName, queueOffsetId, offsetVersion, offset, release })
+  const nowMs = core.clock.now()
+  const outcome = await core.store.commitOffset({ groupName, queueOffsetId, offsetVersion, offset, release, nowMs })
   return { queueOffsetId, ...outcome }
 }
 

@@ -1,5 +1,6 @@
 import type { Core } from '../core.ts'
 import { expireMembers } from '../group/expire.ts'
+import { isRebalanceDue } from '../group/rebalance.ts'
 import type { HeartbeatRequest, HeartbeatResponse } from '../protocol/membership.ts'
 import { groupVersions } from './group-versions.ts'
 
@@ -21,12 +22,17 @@ export async function heartbeat(core: Core, request: HeartbeatRequest): Promise<
   return { suc: true, heatbeatTime, deleted: isDeleted ? 1 : 0, bakUrl: '', versions }
 }
 
-/** An active group notices its dead members by the heartbeats of the living; the tick is there for the others. */
+/**
+ * An active group notices by the heartbeats of the living that a member is dead, an owner is late, or an event was lost;
+ * the tick is there for the others.
+ */
 async function checkInPassing(core: Core, groupName: string, nowMs: number): Promise<void> {
   const lastMs = core.expiryCheckedAtMs.get(groupName)
   const everyMs = core.settings.sessionTimeoutMs / expiryChecksPerSession
   if (lastMs !== undefined && nowMs >= lastMs && nowMs - lastMs < everyMs) return
   core.expiryCheckedAtMs.set(groupName, nowMs)
   const snapshot = await core.store.readGroup(groupName)
-  if (snapshot) await expireMembers(core, snapshot)
+  if (!snapshot) return
+  await expireMembers(core, snapshot)
+  if (isRebalanceDue(core, snapshot)) await core.bus.groupChanged(groupName)
 }

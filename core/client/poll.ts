@@ -1,5 +1,5 @@
 import { groupArrival } from '../arrivals.ts'
-import type { Core } from '../core.ts'
+import { type Core, groupHasChanged } from '../core.ts'
 import type { Group, GroupSnapshot, QueueOffset, Subscription } from '../model.ts'
 import type { AssignedQueue, PolledGroup, PollRequest, PollResponse } from '../protocol/membership.ts'
 import { findGroup } from './find.ts'
@@ -15,6 +15,7 @@ export async function getConsumerGroupPolling(core: Core, request: PollRequest):
   const startedAt = core.clock.monotonic()
   let isKnown: boolean | undefined
 
+  await releaseStopped(core, consumerId, known)
   for (;;) {
     const mark = core.arrivals.mark(known.map(([name]) => groupArrival(name)))
     const groups = (await Promise.all(known.map(([name]) => findGroup(core, name)))).filter(
@@ -36,16 +37,36 @@ export async function getConsumerGroupPolling(core: Core, request: PollRequest):
   }
 }
 
+/**
+ * A client that presents a version has stopped all that this version takes from it; one that had nothing to commit says
+ * it in no other way. So what is leaving this consumer is handed over, if it has been told of every move.
+ */
+async function releaseStopped(core: Core, consumerId: number, presented: [string, number][]): Promise<void> {
+  for (const [groupName, version] of presented) {
+    const group = await findGroup(core, groupName)
+    if (!group || version < group.rebalancedVersion || !isSettling(core, group, core.settings.handoverTimeoutMs)) continue
+    const snapshot = await core.store.readGroup(groupName)
+    if (!snapshot || version < snapshot.group.rebalancedVersion) continue
+    for (const offset of snapshot.offsets) {
+      if (offset.consumerId !== consumerId || offset.nextConsumerId === undefined) continue
+      const { queueOffsetId, offsetVersion } = offset
+      const nowMs = core.clock.now()
+      await core.store.commitOffset({ groupName, queueOffsetId, offsetVersion, offset: 0, release: true, nowMs })
+      groupHasChanged(core, groupName)
+    }
+  }
+}
+
 const briefHoldMs = 500
 /** A PMQ client takes three unchanged answers after a rebalance before it starts. */
 const settlingMs = 10_000
 
 function holdFor(core: Core, groups: Group[]): number {
-  const nowMs = core.clock.now()
-  const isSettling = (group: Group) =>
-    group.rebalanceAsked > group.rebalanceDone || Math.abs(nowMs - group.rebalancedAtMs) < settlingMs
-  return groups.some(isSettling) ? Math.min(briefHoldMs, core.settings.pollHoldMs) : core.settings.pollHoldMs
+  return groups.some(group => isSettling(core, group, settlingMs)) ? Math.min(briefHoldMs, core.settings.pollHoldMs) : core.settings.pollHoldMs
 }
+
+const isSettling = (core: Core, group: Group, forMs: number) =>
+  group.rebalanceAsked > group.rebalanceDone || Math.abs(core.clock.now() - group.rebalancedAtMs) < forMs
 
 const maxSleepMs = 2000
 
@@ -72,7 +93,8 @@ function toPolledGroup({ group, subscriptions, offsets }: GroupSnapshot, consume
   const queues: Record<string, AssignedQueue> = {}
   for (const offset of offsets) {
     const subscription = byTopic.get(offset.topicName)
-    if (subscription && offset.consumerId === consumerId) queues[offset.queueId] = toAssignedQueue(offset, subscription)
+    const isOwn = offset.consumerId === consumerId && offset.nextConsumerId === undefined
+    if (subscription && isOwn) queues[offset.queueId] = toAssignedQueue(offset, subscription)
   }
   return { meta: { name, rbVersion, metaVersion, version }, queues }
 }

@@ -1,6 +1,7 @@
 import { type Core, groupHasChanged } from '../core.ts'
 import type { GroupSnapshot } from '../model.ts'
 import { assignQueues } from './assign.ts'
+import { decideHandover, headingFor } from './handover.ts'
 import { addMissingOffsets } from './offsets.ts'
 
 /**
@@ -13,7 +14,7 @@ export async function rebalance(core: Core, groupName: string): Promise<'done' |
   for (let run = 0; run < maxRuns; run++) {
     const snapshot = await core.store.readGroup(groupName)
     if (snapshot === undefined) return 'unknown_group'
-    if (snapshot.group.rebalanceAsked <= snapshot.group.rebalanceDone) return 'done'
+    if (!isRebalanceDue(core, snapshot)) return 'done'
     const outcome = await runOnce(core, snapshot)
     if (outcome === 'done') {
       groupHasChanged(core, groupName)
@@ -21,6 +22,18 @@ export async function rebalance(core: Core, groupName: string): Promise<'done' |
     }
   }
   return 'busy'
+}
+
+/**
+ * Whether a group owes a rebalance: one was asked for, a run died before it told what it had moved, or an owner takes
+ * longer to leave than it may.
+ */
+export function isRebalanceDue(core: Core, { group, offsets }: GroupSnapshot): boolean {
+  const latestMs = core.clock.now() - core.settings.handoverTimeoutMs
+  return (
+    group.rebalanceAsked > group.rebalanceDone ||
+    offsets.some(({ rbVersion, leavingSinceMs }) => rbVersion > group.rbVersion || (leavingSinceMs ?? latestMs + 1) <= latestMs)
+  )
 }
 
 /** Each conflict means that another run or a new request has moved on; after this many the tick may try. */
@@ -31,18 +44,27 @@ async function runOnce(core: Core, snapshot: GroupSnapshot): Promise<'done' | 'c
   const offsets = await addMissingOffsets(core, snapshot)
   const subscribed = new Set(subscriptions.map(subscription => subscription.topicName))
   const queues = offsets.filter(offset => subscribed.has(offset.topicName))
-  const current = new Map(offsets.map(offset => [offset.queueId, offset.consumerId]))
+  const current = new Map(offsets.map(offset => [offset.queueId, headingFor(offset)]))
   const wanted = assignQueues(members, queues, current)
+  const alive = new Set(members.map(member => member.consumerId))
+  const nowMs = core.clock.now()
 
   let moved = offsets.some(offset => offset.rbVersion > group.rbVersion)
   for (const offset of offsets) {
-    const consumerId = wanted.get(offset.queueId) ?? 0
-    if (consumerId === offset.consumerId) continue
+    const ownership = decideHandover(offset, {
+      wanted: wanted.get(offset.queueId) ?? 0,
+      isOwnerAlive: alive.has(offset.consumerId),
+      nowMs,
+      timeoutMs: core.settings.handoverTimeoutMs,
+    })
+    if (ownership === undefined) continue
     const outcome = await core.store.moveQueue({
       groupName: group.name,
       queueOffsetId: offset.queueOffsetId,
       expectedOffsetVersion: offset.offsetVersion,
-      consumerId,
+      expectedConsumerId: offset.consumerId,
+      expectedNextConsumerId: offset.nextConsumerId,
+      ...ownership,
       rbVersion: group.rbVersion + 1,
     })
     if (outcome === 'conflict') return 'conflict'
@@ -53,6 +75,6 @@ async function runOnce(core: Core, snapshot: GroupSnapshot): Promise<'done' | 'c
     asked: group.rebalanceAsked,
     moved,
     expectedRbVersion: group.rbVersion,
-    nowMs: core.clock.now(),
+    nowMs,
   })
 }

@@ -16,5 +16,11 @@ export function finishRebalance(group: Group, done: RebalanceDone): Group | unde
   if (group.rbVersion !== done.expectedRbVersion || group.rebalanceDone > done.asked) return undefined
   const closed = { ...group, rebalanceDone: done.asked }
   if (!done.moved) return closed
-  return { ...closed, rbVersion: group.rbVersion + 1, version: group.version + 1, rebalancedAtMs: done.nowMs }
+  return raiseAssignment(closed, done.nowMs)
+}
+
+/** Tells of a change of assignment. */
+export function raiseAssignment(group: Group, nowMs: number): Group {
+  const version = group.version + 1
+  return { ...group, rbVersion: group.rbVersion + 1, version, rebalancedAtMs: nowMs, rebalancedVersion: version }
 }

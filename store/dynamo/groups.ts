@@ -13,7 +13,7 @@ import {
   settingsAttributes,
   subscriptionOf,
 } from './items.ts'
-import { type RegistryContext, raiseCounters, wake } from './registry.ts'
+import { assignmentRaise, type RegistryContext, raiseCounters, wake } from './registry.ts'
 
 type Groups = Pick<
   RegistryStore,
@@ -129,7 +129,7 @@ export function createGroups(context: RegistryContext): Groups {
         assignmentIsAsRead: '#rbVersion = :expectedRbVersion',
         nothingNewerWasAnswered: '#rebalanceDone <= :asked',
       }
-      const raises = moved ? ', #rebalancedAtMs = :nowMs ADD #rbVersion :one, #version :one' : ''
+      const raises = moved ? `, ${assignmentRaise}` : ''
       const answer = await requests.update('finishRebalance', 'once', {
         TableName,
         Key: itemKey(keys.group(groupName)),

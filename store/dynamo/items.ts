@@ -105,6 +105,7 @@ export const itemOfGroup = (group: Group): Item => ({
   rebalanceAsked: num(group.rebalanceAsked),
   rebalanceDone: num(group.rebalanceDone),
   rebalancedAtMs: num(group.rebalancedAtMs),
+  rebalancedVersion: num(group.rebalancedVersion),
   createdAtMs: num(group.createdAtMs),
 })
 
@@ -116,6 +117,7 @@ export const groupOf = (item: Item): Group => ({
   rebalanceAsked: numOf(item, 'rebalanceAsked'),
   rebalanceDone: numOf(item, 'rebalanceDone'),
   rebalancedAtMs: numOf(item, 'rebalancedAtMs'),
+  rebalancedVersion: numOf(item, 'rebalancedVersion'),
   createdAtMs: numOf(item, 'createdAtMs'),
 })
 
@@ -155,6 +157,8 @@ export const itemOfQueueOffset = (offset: QueueOffset): Item => ({
   offsetVersion: num(offset.offsetVersion),
   consumerId: num(offset.consumerId),
   rbVersion: num(offset.rbVersion),
+  ...(offset.nextConsumerId !== undefined && { nextConsumerId: num(offset.nextConsumerId) }),
+  ...(offset.leavingSinceMs !== undefined && { leavingSinceMs: num(offset.leavingSinceMs) }),
 })
 
 export const queueOffsetOf = (item: Item): QueueOffset => ({
@@ -166,6 +170,8 @@ export const queueOffsetOf = (item: Item): QueueOffset => ({
   offsetVersion: numOf(item, 'offsetVersion'),
   consumerId: numOf(item, 'consumerId'),
   rbVersion: numOf(item, 'rbVersion'),
+  ...(item.nextConsumerId && { nextConsumerId: numOf(item, 'nextConsumerId') }),
+  ...(item.leavingSinceMs && { leavingSinceMs: numOf(item, 'leavingSinceMs') }),
 })
 
 export const itemOfMember = (member: Member): Item => ({

@@ -1,24 +1,36 @@
 import { decideCommit } from '../../core/group/commit.ts'
+import { isFencing } from '../../core/group/handover.ts'
 import type { QueueOffset } from '../../core/model.ts'
-import type { Commit, CommitOutcome, QueueMove, RegistryStore } from '../../core/store.ts'
+import { type Commit, type CommitOutcome, type QueueMove, type RegistryStore, StoreError } from '../../core/store.ts'
 import { keys } from '../keys.ts'
 import { type Item, num } from './attributes.ts'
-import { allOf, expressions, isNew } from './expressions.ts'
+import { allOf, exists, expressions, isNew } from './expressions.ts'
 import { itemKey, itemOfQueueOffset, queueOffsetOf } from './items.ts'
-import type { RegistryContext } from './registry.ts'
+import { assignmentRaise, type RegistryContext } from './registry.ts'
 import type { WriteAnswer } from './requests.ts'
 
 type Offsets = Pick<RegistryStore, 'addQueueOffset' | 'moveQueue' | 'commitOffset'>
 
+/** Another writer may come between a read and the write that it decides; after this many times something else is wrong. */
+const maxHandovers = 5
+
 /** A group's places in its queues: who owns each, and how far he is. */
 export function createOffsets({ requests, registryTable: TableName }: RegistryContext): Offsets {
+  const keyOf = ({ groupName, queueOffsetId }: Commit | QueueMove) =>
+    itemKey(keys.queueOffset(groupName, queueOffsetId))
+
   /** Progress of the owner, and with a release the end of his ownership, in one write. */
-  function advance({ groupName, queueOffsetId, offsetVersion, offset, release }: Commit): Promise<WriteAnswer> {
-    const clauses = { ownerStillOwnsQueue: '#offsetVersion = :offsetVersion', offsetMovesForward: '#offset < :offset' }
+  function advance(commit: Commit): Promise<WriteAnswer> {
+    const { offsetVersion, offset, release } = commit
+    const clauses = {
+      ownerStillOwnsQueue: '#offsetVersion = :offsetVersion',
+      offsetMovesForward: '#offset < :offset',
+      ...(release && { queueStays: 'attribute_not_exists(#nextConsumerId)' }),
+    }
     const raise = release ? ' ADD #offsetVersion :one' : ''
     return requests.update('commitOffset', release ? 'once' : 'repeatable', {
       TableName,
-      Key: itemKey(keys.queueOffset(groupName, queueOffsetId)),
+      Key: keyOf(commit),
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       ...expressions(
         { UpdateExpression: `SET #offset = :offset${raise}`, ConditionExpression: allOf(clauses) },
@@ -28,18 +40,88 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
   }
 
   /** The end of an ownership whose offset is where it has to be. */
-  function giveUp({ groupName, queueOffsetId, offsetVersion }: Commit): Promise<WriteAnswer> {
-    const clauses = { ownerStillOwnsQueue: '#offsetVersion = :offsetVersion' }
+  function giveUp(commit: Commit): Promise<WriteAnswer> {
+    const clauses = {
+      ownerStillOwnsQueue: '#offsetVersion = :offsetVersion',
+      queueStays: 'attribute_not_exists(#nextConsumerId)',
+    }
     return requests.update('commitOffset', 'once', {
       TableName,
-      Key: itemKey(keys.queueOffset(groupName, queueOffsetId)),
-      ReturnValues: 'ALL_NEW',
+      Key: keyOf(commit),
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       ...expressions(
         { UpdateExpression: 'ADD #offsetVersion :one', ConditionExpression: allOf(clauses) },
-        { offsetVersion: num(offsetVersion), one: num(1) },
+        { offsetVersion: num(commit.offsetVersion), one: num(1) },
       ),
     })
+  }
+
+  /** The end of an ownership and the beginning of the next one, which the group's versions tell of in the same write. */
+  async function handOver(
+    commit: Commit,
+    old: QueueOffset,
+    nextConsumerId: number,
+  ): Promise<'done' | Item | undefined> {
+    const clauses = {
+      ownerStillOwnsQueue: '#offsetVersion = :offsetVersion',
+      offsetIsAsRead: '#offset = :oldOffset',
+      queueLeavesForThem: '#nextConsumerId = :nextConsumerId',
+    }
+    const offset = Math.max(commit.offset, old.offset)
+    const answer = await requests.transact('commitOffset', 'once', [
+      {
+        Update: {
+          TableName,
+          Key: keyOf(commit),
+          ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+          ...expressions(
+            {
+              UpdateExpression:
+                'SET #offset = :offset, #consumerId = :nextConsumerId ADD #offsetVersion :one REMOVE #nextConsumerId, #leavingSinceMs',
+              ConditionExpression: allOf(clauses),
+            },
+            {
+              offset: num(offset),
+              oldOffset: num(old.offset),
+              offsetVersion: num(commit.offsetVersion),
+              nextConsumerId: num(nextConsumerId),
+              one: num(1),
+            },
+          ),
+        },
+      },
+      {
+        Update: {
+          TableName,
+          Key: itemKey(keys.group(commit.groupName)),
+          ...expressions(
+            { UpdateExpression: `SET ${assignmentRaise}`, ConditionExpression: exists },
+            { nowMs: num(commit.nowMs), one: num(1) },
+          ),
+        },
+      },
+    ])
+    return answer.refused ? answer.refusals[0]?.old : 'done'
+  }
+
+  async function release(commit: Commit): Promise<CommitOutcome> {
+    let answer = await advance(commit)
+    for (let handovers = 0; answer.refused; ) {
+      const old = offsetOrNothing(answer.old)
+      const decided = decideCommit(old, commit)
+      if (old === undefined || decided.outcome === 'unknown_queue' || decided.outcome === 'fenced') return decided
+      if (old.nextConsumerId === undefined) {
+        answer = await (decided.outcome === 'advanced' ? advance(commit) : giveUp(commit))
+        if (!answer.refused) return decided
+      } else {
+        const handed = await handOver(commit, old, old.nextConsumerId)
+        if (handed === 'done') return decided
+        answer = { refused: true, old: handed }
+      }
+      if (++handovers === maxHandovers)
+        throw new StoreError('throttled', `queue offset ${commit.queueOffsetId} changes too fast`)
+    }
+    return decideAdvance(commit)
   }
 
   return {
@@ -58,43 +140,53 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
     },
 
     /** 1 write unit. */
-    async moveQueue({ groupName, queueOffsetId, expectedOffsetVersion, consumerId, rbVersion }: QueueMove) {
-      const clauses = { ownerIsAsRead: '#offsetVersion = :expected' }
+    async moveQueue(move: QueueMove) {
+      const { expectedNextConsumerId: expectedNext, consumerId, leaving, rbVersion } = move
+      const clauses = {
+        versionIsAsRead: '#offsetVersion = :expectedVersion',
+        ownerIsAsRead: '#consumerId = :expectedOwner',
+        nextIsAsRead:
+          expectedNext === undefined ? 'attribute_not_exists(#nextConsumerId)' : '#nextConsumerId = :expectedNext',
+      }
+      const set = 'SET #rbVersion = :rbVersion, #consumerId = :consumerId'
+      const leave = leaving
+        ? ', #nextConsumerId = :next, #leavingSinceMs = :since'
+        : ' REMOVE #nextConsumerId, #leavingSinceMs'
+      const fence = isFencing(move) ? ' ADD #offsetVersion :one' : ''
       const answer = await requests.update('moveQueue', 'once', {
         TableName,
-        Key: itemKey(keys.queueOffset(groupName, queueOffsetId)),
+        Key: keyOf(move),
         ...expressions(
+          { UpdateExpression: `${set}${leave}${fence}`, ConditionExpression: allOf(clauses) },
           {
-            UpdateExpression: 'SET #consumerId = :consumerId, #rbVersion = :rbVersion ADD #offsetVersion :one',
-            ConditionExpression: allOf(clauses),
+            consumerId: num(consumerId),
+            rbVersion: num(rbVersion),
+            expectedVersion: num(move.expectedOffsetVersion),
+            expectedOwner: num(move.expectedConsumerId),
+            ...(expectedNext !== undefined && { expectedNext: num(expectedNext) }),
+            ...(leaving && { next: num(leaving.nextConsumerId), since: num(leaving.sinceMs) }),
+            ...(fence && { one: num(1) }),
           },
-          { consumerId: num(consumerId), rbVersion: num(rbVersion), expected: num(expectedOffsetVersion), one: num(1) },
         ),
       })
       return answer.refused ? 'conflict' : 'moved'
     },
 
-    /** 1 write unit, also if refused; 2 for a release that brings no progress. Nothing is read first. */
+    /** 1 write unit, also if refused; a release may take 2, and one that hands over is a transaction of 2 items. */
     async commitOffset(commit: Commit): Promise<CommitOutcome> {
+      if (commit.release) return release(commit)
       const advanced = await advance(commit)
-      if (!advanced.refused) return decideAdvance(commit)
-      const outcome = decideCommit(offsetOrNothing(advanced.old), commit)
-      if (outcome.outcome !== 'unchanged' || !commit.release) return outcome
-
-      const given = await giveUp(commit)
-      if (given.refused) return decideCommit(offsetOrNothing(given.old), commit)
-      if (given.item === undefined) return outcome
-      const { offset, offsetVersion } = queueOffsetOf(given.item)
-      return { outcome: 'unchanged', offset, offsetVersion }
+      return advanced.refused ? decideCommit(offsetOrNothing(advanced.old), commit) : decideAdvance(commit)
     },
   }
 }
 
 const offsetOrNothing = (item: Item | undefined) => item && queueOffsetOf(item)
 
-/** What the condition has proved: the version was the asked one, and the offset below the asked one. */
+/** What the condition has proved: the version was the asked one, the offset below the asked one, the queue not leaving. */
 const decideAdvance = ({ offset, offsetVersion, release }: Commit): CommitOutcome => ({
   outcome: 'advanced',
   offset,
   offsetVersion: release ? offsetVersion + 1 : offsetVersion,
+  handedOver: false,
 })

@@ -21,6 +21,10 @@ export function raiseCounters(registryTable: string, groupName: string, counters
   }
 }
 
+/** The part of an update that tells of a change of assignment; its values are `:nowMs` and `:one`. */
+export const assignmentRaise =
+  '#rebalancedAtMs = :nowMs, #rebalancedVersion = #version + :one ADD #rbVersion :one, #version :one'
+
 /**
  * Wakes a group for the tick, in the transaction that asks something of it. `asked` is a random number and no counter:
  * the item goes when the group sleeps, and a count that began again would let a slow tick, which read the old item,

@@ -1,5 +1,6 @@
-import { decideCommit } from '../../core/group/commit.ts'
-import { askRebalance, finishRebalance, raiseMeta } from '../../core/group/versions.ts'
+import { afterCommit, decideCommit } from '../../core/group/commit.ts'
+import { afterMove } from '../../core/group/handover.ts'
+import { askRebalance, finishRebalance, raiseAssignment, raiseMeta } from '../../core/group/versions.ts'
 import type { Group, Member, QueueOffset, Subscription } from '../../core/model.ts'
 import type { RegistryStore } from '../../core/store.ts'
 import { keys } from '../keys.ts'
@@ -122,12 +123,13 @@ export function createGroups(database: Database, written: Records, durable: Reco
           written.delete(keys.awake(groupName))
       }),
 
-    moveQueue: ({ groupName, queueOffsetId, expectedOffsetVersion, consumerId, rbVersion }) =>
+    moveQueue: move =>
       database.write(() => {
-        const key = keys.queueOffset(groupName, queueOffsetId)
+        const key = keys.queueOffset(move.groupName, move.queueOffsetId)
         const offset = written.get<QueueOffset>(key)
-        if (offset?.offsetVersion !== expectedOffsetVersion) return 'conflict'
-        written.put(key, { ...offset, consumerId, rbVersion, offsetVersion: offset.offsetVersion + 1 })
+        const moved = offset && afterMove(offset, move)
+        if (!moved) return 'conflict'
+        written.put(key, moved)
         return 'moved'
       }),
 
@@ -137,9 +139,11 @@ export function createGroups(database: Database, written: Records, durable: Reco
         const current = written.get<QueueOffset>(key)
         const decided = decideCommit(current, commit)
         if (!current || decided.outcome === 'unknown_queue' || decided.outcome === 'fenced') return decided
-        const { offset, offsetVersion } = decided
-        if (offset !== current.offset || offsetVersion !== current.offsetVersion) {
-          written.put(key, { ...current, offset, offsetVersion })
+        if (decided.outcome === 'unchanged' && !commit.release) return decided
+        written.put(key, afterCommit(current, decided))
+        if (decided.handedOver) {
+          const group = written.get<Group>(keys.group(commit.groupName))
+          if (group) written.put(keys.group(commit.groupName), raiseAssignment(group, commit.nowMs))
         }
         return decided
       }),

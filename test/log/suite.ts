@@ -237,6 +237,7 @@ const newGroup = (name: string) => ({
   rebalanceAsked: 0,
   rebalanceDone: 0,
   rebalancedAtMs: 0,
+  rebalancedVersion: 0,
   createdAtMs: 0,
 })
 const newSettings = { threadSize: 1, consumerBatchSize: 1, pullBatchSize: 1, maxPullTimeSeconds: 1 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Batch, Consumer, Group, Member, Queue, QueueOffset, Subscription, Topic } from '../../core/model.ts'
-import { maxQueuesAtOnce, type Store } from '../../core/store.ts'
+import { maxQueuesAtOnce, type QueueMove, type Store } from '../../core/store.ts'
 import { sameAnswers } from './equivalence.ts'
 
 /** A store under test, and a hand to do to it what only time does. */
@@ -50,6 +50,7 @@ export const groupOf = (name: string): Group => ({
   rebalanceAsked: 0,
   rebalanceDone: 0,
   rebalancedAtMs: 0,
+  rebalancedVersion: 0,
   createdAtMs: 1_000,
 })
 
@@ -360,6 +361,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
           rbVersion: 1,
           version: 2,
           rebalancedAtMs: 5_000,
+          rebalancedVersion: 2,
         })
         assert.equal(await store.finishRebalance({ ...done, groupName: `${groupName}-unknown` }), 'conflict')
         assert.equal(await store.askRebalance(`${groupName}-unknown`), undefined)
@@ -400,55 +402,131 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
         await store.createGroup(groupOf(groupName))
         await store.addQueueOffset(offsetOf(groupName, 1, { offset: 10 }))
         const read = async () => (await store.readGroup(groupName))?.offsets[0]
-        const move = (expectedOffsetVersion: number, consumerId: number) =>
-          store.moveQueue({ groupName, queueOffsetId: 1, expectedOffsetVersion, consumerId, rbVersion: 4 })
+        const move = (fields: Partial<QueueMove>) =>
+          store.moveQueue({
+            groupName,
+            queueOffsetId: 1,
+            expectedOffsetVersion: 0,
+            expectedConsumerId: 0,
+            expectedNextConsumerId: undefined,
+            consumerId: 0,
+            rbVersion: 4,
+            ...fields,
+          })
+        const own = () => move({ consumerId: 21 })
+        const leave = (nextConsumerId = 22) =>
+          move({
+            expectedOffsetVersion: 1,
+            expectedConsumerId: 21,
+            consumerId: 21,
+            leaving: { nextConsumerId, sinceMs: 3_000 },
+            rbVersion: 5,
+          })
         const commit = (offsetVersion: number, offset: number, release = false) =>
-          store.commitOffset({ groupName, queueOffsetId: 1, offsetVersion, offset, release })
-        return { groupName, read, move, commit }
+          store.commitOffset({ groupName, queueOffsetId: 1, offsetVersion, offset, release, nowMs: 7_000 })
+        return { groupName, read, move, own, leave, commit }
       }
 
-      test('moves a queue only from the state that was read, and raises its offsetVersion', async () => {
-        const { groupName, read, move } = await ownedQueue()
-        assert.equal(await move(0, 21), 'moved')
-        assert.equal(await move(0, 22), 'conflict')
-        assert.deepEqual(
-          await read(),
-          offsetOf(groupName, 1, { offset: 10, offsetVersion: 1, consumerId: 21, rbVersion: 4 }),
-        )
-        assert.equal(await move(1, 0), 'moved')
-        assert.equal((await read())?.consumerId, 0)
+      test('moves a queue only from the state that was read, and fences the former owner', async () => {
+        const { groupName, read, move, own } = await ownedQueue()
+        assert.equal(await own(), 'moved')
+        assert.equal(await move({ consumerId: 22 }), 'conflict')
+        assert.equal(await move({ consumerId: 22, expectedOffsetVersion: 1 }), 'conflict')
+        const owned = offsetOf(groupName, 1, { offset: 10, offsetVersion: 1, consumerId: 21, rbVersion: 4 })
+        assert.deepEqual(await read(), owned)
+        assert.equal(await move({ consumerId: 0, expectedOffsetVersion: 1, expectedConsumerId: 21 }), 'moved')
+        assert.deepEqual(await read(), { ...owned, offsetVersion: 2, consumerId: 0 })
+        assert.equal(await move({ queueOffsetId: 77 }), 'conflict')
+      })
+
+      test('lets an owner that is asked to leave go on committing', async () => {
+        const { groupName, read, own, leave, commit } = await ownedQueue()
+        await own()
+        assert.equal(await leave(), 'moved')
+        const leaving = offsetOf(groupName, 1, {
+          offset: 12,
+          offsetVersion: 1,
+          consumerId: 21,
+          rbVersion: 5,
+          nextConsumerId: 22,
+          leavingSinceMs: 3_000,
+        })
+        assert.deepEqual(await commit(1, 12), { outcome: 'advanced', offset: 12, offsetVersion: 1, handedOver: false })
+        assert.deepEqual(await read(), leaving)
+      })
+
+      test('refuses a move that has read another next owner', async () => {
+        const { read, move, own, leave } = await ownedQueue()
+        await own()
+        await leave()
+        const expected = { expectedOffsetVersion: 1, expectedConsumerId: 21 }
+        assert.equal(await move({ ...expected, consumerId: 21 }), 'conflict')
+        assert.equal(await move({ ...expected, consumerId: 21, expectedNextConsumerId: 23 }), 'conflict')
+        assert.equal(await move({ ...expected, consumerId: 21, expectedNextConsumerId: 22 }), 'moved')
+        const back = await read()
+        assert.equal(back?.offsetVersion, 1)
+        assert.equal(back?.nextConsumerId, undefined)
+        assert.equal(back?.leavingSinceMs, undefined)
+      })
+
+      test('hands a leaving queue over with its release, and tells the group', async () => {
+        for (const [to, offset] of [
+          [22, 15],
+          [0, 15],
+          [22, 9],
+        ] as const) {
+          const { groupName, read, own, leave, commit } = await ownedQueue()
+          await own()
+          await leave(to)
+          const outcome = offset > 10 ? 'advanced' : 'unchanged'
+          const at = Math.max(10, offset)
+          assert.deepEqual(await commit(1, offset, true), { outcome, offset: at, offsetVersion: 2, handedOver: true })
+          const handed = offsetOf(groupName, 1, { offset: at, offsetVersion: 2, consumerId: to, rbVersion: 5 })
+          assert.deepEqual(await read(), handed)
+          assert.deepEqual(await store.readGroupRecord(groupName), {
+            ...groupOf(groupName),
+            rbVersion: 1,
+            version: 2,
+            rebalancedVersion: 2,
+            rebalancedAtMs: 7_000,
+          })
+          assert.equal((await commit(1, 99)).outcome, 'fenced')
+          assert.equal((await commit(1, 99, true)).outcome, 'fenced')
+        }
       })
 
       test('advances an offset, and answers a repeat with unchanged', async () => {
         const { read, commit } = await ownedQueue()
-        assert.deepEqual(await commit(0, 12), { outcome: 'advanced', offset: 12, offsetVersion: 0 })
-        assert.deepEqual(await commit(0, 12), { outcome: 'unchanged', offset: 12, offsetVersion: 0 })
-        assert.deepEqual(await commit(0, 11), { outcome: 'unchanged', offset: 12, offsetVersion: 0 })
+        const unchanged = { outcome: 'unchanged', offset: 12, offsetVersion: 0, handedOver: false }
+        assert.deepEqual(await commit(0, 12), { ...unchanged, outcome: 'advanced' })
+        assert.deepEqual(await commit(0, 12), unchanged)
+        assert.deepEqual(await commit(0, 11), unchanged)
         assert.equal((await read())?.offset, 12)
       })
 
       test('refuses a commit from another offsetVersion', async () => {
-        const { read, move, commit } = await ownedQueue()
-        await move(0, 21)
+        const { read, own, commit } = await ownedQueue()
+        await own()
         assert.deepEqual(await commit(0, 99), { outcome: 'fenced', offset: 10, offsetVersion: 1 })
         assert.deepEqual(await commit(2, 99), { outcome: 'fenced', offset: 10, offsetVersion: 1 })
         assert.deepEqual(await commit(0, 99, true), { outcome: 'fenced', offset: 10, offsetVersion: 1 })
         assert.equal((await read())?.offset, 10)
       })
 
-      test('raises offsetVersion with a release, whether or not the offset moves, and keeps the owner', async () => {
-        const { groupName, read, move, commit } = await ownedQueue()
-        await move(0, 21)
-        assert.deepEqual(await commit(1, 15, true), { outcome: 'advanced', offset: 15, offsetVersion: 2 })
-        assert.deepEqual(await commit(2, 15, true), { outcome: 'unchanged', offset: 15, offsetVersion: 3 })
-        assert.deepEqual(await commit(3, 9, true), { outcome: 'unchanged', offset: 15, offsetVersion: 4 })
+      test('raises offsetVersion with a release of a queue that stays, and keeps its owner', async () => {
+        const { groupName, read, own, commit } = await ownedQueue()
+        await own()
+        const kept = { outcome: 'unchanged', offset: 15, handedOver: false }
+        assert.deepEqual(await commit(1, 15, true), { ...kept, outcome: 'advanced', offsetVersion: 2 })
+        assert.deepEqual(await commit(2, 15, true), { ...kept, offsetVersion: 3 })
+        assert.deepEqual(await commit(3, 9, true), { ...kept, offsetVersion: 4 })
         const offset = offsetOf(groupName, 1, { offset: 15, offsetVersion: 4, consumerId: 21, rbVersion: 4 })
         assert.deepEqual(await read(), offset)
       })
 
       test('knows no commit for a queue that the group does not have', async () => {
         const { groupName } = await ownedQueue()
-        const commit = { groupName, queueOffsetId: 77, offsetVersion: 0, offset: 5 }
+        const commit = { groupName, queueOffsetId: 77, offsetVersion: 0, offset: 5, nowMs: 7_000 }
         assert.deepEqual(await store.commitOffset({ ...commit, release: false }), { outcome: 'unknown_queue' })
         assert.deepEqual(await store.commitOffset({ ...commit, release: true }), { outcome: 'unknown_queue' })
       })

@@ -102,12 +102,12 @@ describe('what the store asks of DynamoDB', { skip: engine.skip ?? false }, () =
   test('a commit is one write request of one unit, whatever its outcome', async () => {
     await opened.store.createGroup(group)
     await opened.store.addQueueOffset(offset)
-    const commit = { groupName: 'orders', queueOffsetId: 7, offsetVersion: 0, offset: 5, release: false }
+    const commit = { groupName: 'orders', queueOffsetId: 7, offsetVersion: 0, offset: 5, release: false, nowMs: 5 }
     for (const [asked, outcome] of [
       [commit, 'advanced'],
       [commit, 'unchanged'],
       [{ ...commit, offsetVersion: 9 }, 'fenced'],
-      [{ ...commit, offset: 6, release: true }, 'advanced'],
+      [{ ...commit, offset: 6, release: true, nowMs: 5 }, 'advanced'],
     ] as const) {
       meter.clear()
       assert.equal((await opened.store.commitOffset(asked)).outcome, outcome)
@@ -142,6 +142,7 @@ const group: Group = {
   rebalanceAsked: 0,
   rebalanceDone: 0,
   rebalancedAtMs: 0,
+  rebalancedVersion: 0,
   createdAtMs: 1,
 }
 

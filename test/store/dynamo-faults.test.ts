@@ -154,7 +154,7 @@ describe('the store under the faults of DynamoDB', { skip: engine.skip ?? false 
       await opened.store.createGroup(group)
       await opened.store.addQueueOffset(offset)
     })
-    const commit = { groupName: 'orders', queueOffsetId: 7, offsetVersion: 0, offset: 5, release: false }
+    const commit = { groupName: 'orders', queueOffsetId: 7, offsetVersion: 0, offset: 5, release: false, nowMs: 5 }
 
     test('is repeated after a lost answer, and finds itself done', async () => {
       meet('loseAnswer')
@@ -168,8 +168,8 @@ describe('the store under the faults of DynamoDB', { skip: engine.skip ?? false 
 
     test('that releases is not repeated where it may have been applied', async () => {
       meet('loseAnswer')
-      await assert.rejects(opened.store.commitOffset({ ...commit, release: true }), isStoreError('unavailable'))
-      assert.deepEqual(await opened.store.commitOffset({ ...commit, release: true }), {
+      await assert.rejects(opened.store.commitOffset({ ...commit, release: true, nowMs: 5 }), isStoreError('unavailable'))
+      assert.deepEqual(await opened.store.commitOffset({ ...commit, release: true, nowMs: 5 }), {
         outcome: 'fenced',
         offset: 5,
         offsetVersion: 1,
@@ -320,6 +320,7 @@ const group: Group = {
   rebalanceAsked: 0,
   rebalanceDone: 0,
   rebalancedAtMs: 0,
+  rebalancedVersion: 0,
   createdAtMs: 1,
 }
 

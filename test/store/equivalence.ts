@@ -119,19 +119,26 @@ const commands = fc.oneof(
       (store, { group }) =>
         store.finishRebalance({ groupName: group(g), asked, moved, expectedRbVersion, nowMs: 5 }),
   ),
-  command(
-    'move',
-    [few, few, version, version],
-    (g, id, expectedOffsetVersion, consumerId) =>
-      (store, { group }) =>
-        store.moveQueue({ groupName: group(g), queueOffsetId: id, expectedOffsetVersion, consumerId, rbVersion: 1 }),
-  ),
+  command('move', [few, few, few, fc.boolean()], (g, id, consumerId, leaves) => async (store, { group }) => {
+    // From the state that is there, so that chains of moves come about; stale movers are the contract's own tests.
+    const offset = (await store.readGroup(group(g)))?.offsets.find(found => found.queueOffsetId === id)
+    const leaving = { nextConsumerId: consumerId, sinceMs: 9 }
+    return store.moveQueue({
+      groupName: group(g),
+      queueOffsetId: id,
+      expectedOffsetVersion: offset?.offsetVersion ?? 0,
+      expectedConsumerId: offset?.consumerId ?? 0,
+      expectedNextConsumerId: offset?.nextConsumerId,
+      rbVersion: 1,
+      ...(leaves && offset ? { consumerId: offset.consumerId, leaving } : { consumerId }),
+    })
+  }),
   command(
     'commit',
     [few, few, version, offset, fc.boolean()],
     (g, id, offsetVersion, to, release) =>
       (store, { group }) =>
-        store.commitOffset({ groupName: group(g), queueOffsetId: id, offsetVersion, offset: to, release }),
+        store.commitOffset({ groupName: group(g), queueOffsetId: id, offsetVersion, offset: to, release, nowMs: 11 }),
   ),
   command(
     'register',

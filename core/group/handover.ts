@@ -1,0 +1,51 @@
+import type { QueueOffset } from '../model.ts'
+import type { QueueMove } from '../store.ts'
+
+/** What becomes of a queue's ownership: the owner from now on, and whether it is leaving. */
+export type Ownership = { consumerId: number; leaving?: { nextConsumerId: number; sinceMs: number } }
+
+export type Handover = {
+  /** Who should own the queue; 0: nobody. */
+  wanted: number
+  isOwnerAlive: boolean
+  nowMs: number
+  /** How long an owner may take to finish with a queue that was taken away from it, in milliseconds. */
+  timeoutMs: number
+}
+
+/**
+ * The next step of a queue towards the owner that a plan wants for it; undefined: none. An owner that lives is asked to
+ * leave and may finish, so that a clean change delivers nothing twice (P6); one that is gone, or too late, is fenced.
+ */
+export function decideHandover(
+  offset: QueueOffset,
+  { wanted, isOwnerAlive, nowMs, timeoutMs }: Handover,
+): Ownership | undefined {
+  const { consumerId: owner, nextConsumerId: next, leavingSinceMs: sinceMs = nowMs } = offset
+  if (owner === 0) return wanted === 0 ? undefined : { consumerId: wanted }
+  const isLate = next !== undefined && nowMs - sinceMs >= timeoutMs
+  if (!isOwnerAlive || (isLate && wanted !== owner)) return { consumerId: wanted }
+  if (wanted === owner) return next === undefined ? undefined : { consumerId: owner }
+  if (wanted === next) return undefined
+  return { consumerId: owner, leaving: { nextConsumerId: wanted, sinceMs } }
+}
+
+/** Where a queue is heading: to its next owner, if it is leaving. */
+export const headingFor = (offset: QueueOffset) => offset.nextConsumerId ?? offset.consumerId
+
+/** The record after a move; undefined: a conflict, since the queue is not as the mover has read it. */
+export function afterMove(offset: QueueOffset, move: QueueMove): QueueOffset | undefined {
+  const { nextConsumerId, leavingSinceMs: _since, ...rest } = offset
+  const isAsRead =
+    offset.offsetVersion === move.expectedOffsetVersion &&
+    offset.consumerId === move.expectedConsumerId &&
+    nextConsumerId === move.expectedNextConsumerId
+  if (!isAsRead) return undefined
+  const { consumerId, leaving, rbVersion } = move
+  const offsetVersion = offset.offsetVersion + (isFencing(move) ? 1 : 0)
+  const moved = { ...rest, consumerId, offsetVersion, rbVersion }
+  return leaving ? { ...moved, nextConsumerId: leaving.nextConsumerId, leavingSinceMs: leaving.sinceMs } : moved
+}
+
+/** A queue that gets another owner is fenced against the former one. */
+export const isFencing = (move: QueueMove) => move.consumerId !== move.expectedConsumerId
