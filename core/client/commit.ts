@@ -7,24 +7,31 @@ import { groupVersions } from './group-versions.ts'
 export async function commitOffset(core: Core, request: CommitRequest): Promise<CommitResponse> {
   const entries = request.queueOffsets ?? []
   const release = request.flag === 1
-  const results = await Promise.all(entries.map(entry => commitOne(core, entry, release)))
+  const committed = await Promise.all(entries.map(entry => commitOne(core, entry, release)))
+  const results = committed.map(({ result }) => result)
   const groupNames = new Set(entries.map(entry => entry.consumerGroupName).filter(isName))
   if (release) {
+    // A queue that was handed over has raised the versions already; one that stays has another offsetVersion now.
+    const staying = new Set(entries.filter((_, i) => !committed[i]?.handedOver).map(entry => entry.consumerGroupName))
     for (const groupName of groupNames) {
-      await core.store.raiseMeta(groupName)
+      if (staying.has(groupName)) await core.store.raiseMeta(groupName)
       groupHasChanged(core, groupName)
     }
   }
   return { suc: true, results, versions: await groupVersions(core, groupNames) }
 }
 
-async function commitOne(core: Core, entry: CommitEntry, release: boolean): Promise<CommitResult> {
+type Committed = { result: CommitResult; handedOver: boolean }
+
+async function commitOne(core: Core, entry: CommitEntry, release: boolean): Promise<Committed> {
   const { queueOffsetId, offsetVersion, consumerGroupName: groupName } = entry
-  if (!isName(groupName)) return { queueOffsetId, outcome: 'unknown_queue' }
+  if (!isName(groupName)) return { result: { queueOffsetId, outcome: 'unknown_queue' }, handedOver: false }
   const offset = entry.offset <= believableOffset ? entry.offset : await withinLog(core, entry)
   const nowMs = core.clock.now()
   const outcome = await core.store.commitOffset({ groupName, queueOffsetId, offsetVersion, offset, release, nowMs })
-  return { queueOffsetId, ...outcome }
+  if (!('handedOver' in outcome)) return { result: { queueOffsetId, ...outcome }, handedOver: false }
+  const { handedOver, ...told } = outcome
+  return { result: { queueOffsetId, ...told }, handedOver }
 }
 
 /**

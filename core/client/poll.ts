@@ -44,7 +44,8 @@ export async function getConsumerGroupPolling(core: Core, request: PollRequest):
 async function releaseStopped(core: Core, consumerId: number, presented: [string, number][]): Promise<void> {
   for (const [groupName, version] of presented) {
     const group = await findGroup(core, groupName)
-    if (!group || version < group.rebalancedVersion || !isSettling(core, group, core.settings.handoverTimeoutMs)) continue
+    if (!group || version < group.rebalancedVersion || !isSettling(core, group, core.settings.handoverTimeoutMs))
+      continue
     const snapshot = await core.store.readGroup(groupName)
     if (!snapshot || version < snapshot.group.rebalancedVersion) continue
     for (const offset of snapshot.offsets) {
@@ -62,7 +63,9 @@ const briefHoldMs = 500
 const settlingMs = 10_000
 
 function holdFor(core: Core, groups: Group[]): number {
-  return groups.some(group => isSettling(core, group, settlingMs)) ? Math.min(briefHoldMs, core.settings.pollHoldMs) : core.settings.pollHoldMs
+  return groups.some(group => isSettling(core, group, settlingMs))
+    ? Math.min(briefHoldMs, core.settings.pollHoldMs)
+    : core.settings.pollHoldMs
 }
 
 const isSettling = (core: Core, group: Group, forMs: number) =>

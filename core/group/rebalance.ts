@@ -32,7 +32,9 @@ export function isRebalanceDue(core: Core, { group, offsets }: GroupSnapshot): b
   const latestMs = core.clock.now() - core.settings.handoverTimeoutMs
   return (
     group.rebalanceAsked > group.rebalanceDone ||
-    offsets.some(({ rbVersion, leavingSinceMs }) => rbVersion > group.rbVersion || (leavingSinceMs ?? latestMs + 1) <= latestMs)
+    offsets.some(
+      ({ rbVersion, leavingSinceMs }) => rbVersion > group.rbVersion || (leavingSinceMs ?? latestMs + 1) <= latestMs,
+    )
   )
 }
 

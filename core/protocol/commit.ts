@@ -23,8 +23,6 @@ export const commitResult = v.object({
   outcome: v.picklist(['advanced', 'unchanged', 'fenced', 'unknown_queue']),
   offsetVersion: v.optional(wholeNumber()),
   offset: v.optional(wholeNumber()),
-  /** The queue was leaving, and now is the next consumer's. */
-  handedOver: v.optional(v.boolean()),
 })
 
 export const commitResponse = v.object({

@@ -168,7 +168,10 @@ describe('the store under the faults of DynamoDB', { skip: engine.skip ?? false 
 
     test('that releases is not repeated where it may have been applied', async () => {
       meet('loseAnswer')
-      await assert.rejects(opened.store.commitOffset({ ...commit, release: true, nowMs: 5 }), isStoreError('unavailable'))
+      await assert.rejects(
+        opened.store.commitOffset({ ...commit, release: true, nowMs: 5 }),
+        isStoreError('unavailable'),
+      )
       assert.deepEqual(await opened.store.commitOffset({ ...commit, release: true, nowMs: 5 }), {
         outcome: 'fenced',
         offset: 5,
