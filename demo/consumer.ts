@@ -3,7 +3,7 @@ import { createClient } from 'pmq-sdk'
 /** One consumer of the demo: reports each message that it was handed, then lets it count as done. */
 const [url = '', groupName = '', topicName = ''] = process.argv.slice(2)
 
-export type Handled = { id: string; latencyMs: number }
+export type Handled = { id: string; queueId: number; latencyMs: number; atMs: number }
 
 const report = (handled: Handled[]) =>
   new Promise<void>((resolve, reject) => {
@@ -15,8 +15,15 @@ const consumer = client.consumer({
   groupName,
   topics: {
     async [topicName](messages) {
-      const now = Date.now()
-      await report(messages.map(({ bizId, head }) => ({ id: bizId, latencyMs: now - Number(head.sentAt) })))
+      const atMs = Date.now()
+      await report(
+        messages.map(({ bizId: id, queueId, head }) => ({
+          id,
+          queueId,
+          latencyMs: atMs - Number(head.sentAt),
+          atMs,
+        })),
+      )
     },
   },
 })

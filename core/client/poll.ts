@@ -27,13 +27,13 @@ export async function getConsumerGroupPolling(core: Core, request: PollRequest):
       : []
     if (changed.length > 0) {
       const consumerGroups = await readAssignments(core, consumerId, changed)
-      return { ...nothingNew(core, false), consumerGroups }
+      return { ...nothingNew(core, groups, false), consumerGroups }
     }
     const holdMs = Math.min(request.waitMs ?? Number.POSITIVE_INFINITY, holdFor(core, groups))
     const leftMs = holdMs - (core.clock.monotonic() - startedAt)
-    if (leftMs <= 0) return nothingNew(core, !isKnown)
+    if (leftMs <= 0) return nothingNew(core, groups, !isKnown)
     const woken = await core.arrivals.wait(mark, Math.min(leftMs, core.settings.groupCacheMs))
-    if (woken === 'closed') return nothingNew(core, !isKnown)
+    if (woken === 'closed') return nothingNew(core, groups, !isKnown)
   }
 }
 
@@ -73,12 +73,13 @@ const isSettling = (core: Core, group: Group, forMs: number) =>
 
 const maxSleepMs = 2000
 
-function nothingNew(core: Core, isDeleted: boolean): PollResponse {
+function nothingNew(core: Core, groups: Group[], isDeleted: boolean): PollResponse {
   return {
     suc: true,
     sleepTime: Math.floor(core.random() * maxSleepMs),
     consumerDeleted: isDeleted ? 1 : 0,
     brokerMetaMode: -1,
+    ...(groups.some(group => isSettling(core, group, core.settings.handoverTimeoutMs)) && { changing: true }),
   }
 }
 

@@ -85,6 +85,8 @@ export const pollResponse = v.object({
   consumerGroups: v.optional(mapOf(polledGroup)),
   consumerDeleted: v.picklist([0, 1]),
   brokerMetaMode: v.number(),
+  /** One of these groups is changing hands: who waits for queues should ask again soon. */
+  changing: v.optional(v.boolean()),
 })
 
 export type RegisterRequest = v.InferOutput<typeof registerRequest>

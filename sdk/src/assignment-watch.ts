@@ -6,14 +6,19 @@ import { createWakeup } from './wakeup.ts'
 
 /** What following an assignment is made of. */
 export type AssignmentWatchDeps = {
-  /** Asks for the assignment if its version is above `version`; undefined if it is not. */
-  poll(version: number, signal: AbortSignal): Promise<{ version: number; queues: AssignedQueue[] } | undefined>
+  /**
+   * Asks for the assignment; without one if its version is not above `version`. `isChanging`: queues are on their way to
+   * other consumers. Undefined: the answer no longer counts.
+   */
+  poll(version: number, signal: AbortSignal): Promise<PollAnswer | undefined>
   /** Takes an assignment. Resolves when all that it takes away has been given up: true if there was any. */
   apply(queues: AssignedQueue[]): Promise<boolean>
   onFailed(error: PmqClientError, retryInMs: number | undefined): void
   clock: Clock
   random: () => number
 }
+
+export type PollAnswer = { isChanging: boolean; assignment: { version: number; queues: AssignedQueue[] } | undefined }
 
 /** Follows the assignment of one registration. */
 export type AssignmentWatch = {
@@ -51,6 +56,7 @@ export function createAssignmentWatch(deps: AssignmentWatchDeps): AssignmentWatc
   let isOwed = false
   let insistUntilMs = 0
   let hasQueues = false
+  let isChanging = false
 
   async function run() {
     const joinedAtMs = clock.monotonic()
@@ -58,7 +64,8 @@ export function createAssignmentWatch(deps: AssignmentWatchDeps): AssignmentWatc
     let failures = 0
     while (!stopping.signal.aborted) {
       const nowMs = clock.monotonic()
-      const isJoining = !hasQueues && nowMs - joinedAtMs < joinPatienceMs
+      // Who has queues hears of a change with their pulls; who has none has to ask.
+      const isJoining = !hasQueues && (isChanging || nowMs - joinedAtMs < joinPatienceMs)
       if (!isOwed && !isJoining && nowMs >= insistUntilMs && seen <= known) {
         await wakeup.wait()
         continue
@@ -69,9 +76,11 @@ export function createAssignmentWatch(deps: AssignmentWatchDeps): AssignmentWatc
         const answer = await deps.poll(presented, stopping.signal)
         if (stopping.signal.aborted) return
         failures = 0
-        fruitless = answer && answer.version > known ? 0 : fruitless + 1
+        isChanging = answer?.isChanging ?? false
+        const assignment = answer?.assignment
+        fruitless = assignment && assignment.version > known ? 0 : fruitless + 1
         if (fruitless === 0) insistUntilMs = 0
-        if (answer && answer.version >= known) take(answer.version, answer.queues)
+        if (assignment && assignment.version >= known) take(assignment.version, assignment.queues)
         // Where there is no reason to ask again the loop waits at its head, until there is one.
         if (isJoining || fruitless > 0) await wakeup.wait(pauseMs(isJoining ? joinBackoff : staleBackoff, fruitless))
       } catch (thrown) {
@@ -91,7 +100,7 @@ export function createAssignmentWatch(deps: AssignmentWatchDeps): AssignmentWatc
 
   function take(version: number, queues: AssignedQueue[]) {
     known = version
-    hasQueues ||= queues.length > 0
+    hasQueues = queues.length > 0
     deps.apply(queues).then(
       hasGivenUp => {
         if (version <= presented) return

@@ -78,7 +78,10 @@ export function createMembership(deps: MembershipDeps): Membership {
         if (signal.aborted) return undefined
         if (answer.consumerDeleted === 1) expire()
         const group = answer.consumerGroups?.[groupName]
-        return group && { version: group.meta.version, queues: Object.values(group.queues ?? {}) }
+        return {
+          isChanging: answer.changing === true,
+          assignment: group && { version: group.meta.version, queues: Object.values(group.queues ?? {}) },
+        }
       },
       apply: deps.apply,
       onFailed: (error, retryInMs) => report('getConsumerGroupPolling', error, retryInMs),

@@ -13,13 +13,14 @@ function begin(server: { version: number; queues: AssignedQueue[] }, faults: (Er
   const applied: number[] = []
   const failed: (number | undefined)[] = []
   const releases: ((hasGivenUp: boolean) => void)[] = []
-  const control = { isHolding: false }
+  const control = { isHolding: false, isChanging: false }
   const watch = createAssignmentWatch({
     async poll(presented) {
       polls.push({ presented, atMs: clock.monotonic() })
       const fault = faults.shift()
       if (fault instanceof Error) throw fault
-      return fault === undefined && server.version > presented ? { ...server } : undefined
+      const assignment = fault === undefined && server.version > presented ? { ...server } : undefined
+      return { isChanging: control.isChanging, assignment }
     },
     apply(queues) {
       applied.push(queues.length)
@@ -58,6 +59,25 @@ suite('following the assignment', () => {
     const { clock, polls, stop } = begin({ version: 1, queues: [] })
     await clock.advance(3_600_000)
     assert.ok(polls.length < 20, `${polls.length} polls`)
+    await stop()
+  })
+
+  test('without queues it goes on asking while the group is changing hands, and stops asking when that is over', async () => {
+    const server = { version: 1, queues: [] as AssignedQueue[] }
+    const { clock, polls, applied, control, stop } = begin(server)
+    control.isChanging = true
+    await clock.advance(30_000)
+    const asked = polls.length
+    await clock.advance(2_000)
+    assert.ok(polls.length > asked)
+    Object.assign(server, { version: 2, queues: [queue] })
+    await clock.advance(1_000)
+    assert.equal(applied.at(-1), 1)
+    control.isChanging = false
+    await clock.advance(5_000)
+    const then = polls.length
+    await clock.advance(60_000)
+    assert.equal(polls.length, then)
     await stop()
   })
 

@@ -40,6 +40,7 @@ suite('what a poll answers', () => {
       suc: true,
       consumerDeleted: 0,
       brokerMetaMode: -1,
+      changing: true,
       consumerGroups: {
         g1: {
           meta: { name: 'g1', rbVersion: 1, metaVersion: 2, version: 3 },
