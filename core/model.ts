@@ -85,6 +85,8 @@ export type QueueOffset = {
   nextConsumerId?: number
   /** When it was taken away from its owner. */
   leavingSinceMs?: number
+  /** Nobody consumes the queue for this group until it is started again; who owns it is another matter. */
+  isStopped: boolean
   /** The group's `rbVersion` that tells of this state. Above the group's own: a rebalance moved it and did not finish. */
   rbVersion: number
 }

@@ -131,6 +131,13 @@ export interface RegistryStore {
    * hands it over, and raises the group's `rbVersion` and `version` with it, so that the next owner hears of it.
    */
   commitOffset(commit: Commit): Promise<CommitOutcome>
+  /**
+   * Sets a queue's offset, forwards or back, and raises its `offsetVersion`, which fences what its owner has in hand. The
+   * owner stays; the group's `metaVersion` and `version` rise, so that it hears of it.
+   */
+  resetOffset(place: QueuePlace, offset: number): Promise<'reset' | 'unknown_queue'>
+  /** Stops a queue for a group, or starts it again; the group's `metaVersion` and `version` rise. */
+  setStopped(place: QueuePlace, isStopped: boolean): Promise<'set' | 'unknown_queue'>
 
   /** Records a new consumer, or finds the one of its name and takes over all but its id and groups. Answers with its id. */
   registerConsumer(consumer: Consumer): Promise<number>
@@ -157,6 +164,9 @@ export type RebalanceDone = {
 
 /** `asked` is the store's own: it is another number after each time that the group was asked something. */
 export type AwakeGroup = { groupName: string; asked: number }
+
+/** One queue of a group. */
+export type QueuePlace = { groupName: string; queueOffsetId: number }
 
 export type QueueMove = {
   groupName: string

@@ -119,7 +119,7 @@ function toAssignedQueue(offset: QueueOffset, subscription: Subscription): Assig
     pullBatchSize: subscription.pullBatchSize,
     consumerBatchSize: subscription.consumerBatchSize,
     retryCount: 0,
-    stopFlag: 0,
+    stopFlag: offset.isStopped ? 1 : 0,
     traceFlag: 0,
     lastId: 0,
     maxPullTime: subscription.maxPullTimeSeconds,

@@ -18,6 +18,7 @@ export async function addOffset(
     offset,
     offsetVersion: 0,
     consumerId: 0,
+    isStopped: false,
     rbVersion: 0,
   }
   await core.store.addQueueOffset(added)

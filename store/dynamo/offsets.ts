@@ -1,23 +1,30 @@
 import { decideCommit } from '../../core/group/commit.ts'
 import { isFencing } from '../../core/group/handover.ts'
 import type { QueueOffset } from '../../core/model.ts'
-import { type Commit, type CommitOutcome, type QueueMove, type RegistryStore, StoreError } from '../../core/store.ts'
+import {
+  type Commit,
+  type CommitOutcome,
+  type QueueMove,
+  type QueuePlace,
+  type RegistryStore,
+  StoreError,
+} from '../../core/store.ts'
 import { keys } from '../keys.ts'
-import { type Item, num } from './attributes.ts'
+import { bool, type Item, num } from './attributes.ts'
 import { allOf, exists, expressions, isNew } from './expressions.ts'
 import { itemKey, itemOfQueueOffset, queueOffsetOf } from './items.ts'
-import { assignmentRaise, type RegistryContext } from './registry.ts'
+import type { Operation } from './meter.ts'
+import { assignmentRaise, type RegistryContext, raiseCounters } from './registry.ts'
 import type { WriteAnswer } from './requests.ts'
 
-type Offsets = Pick<RegistryStore, 'addQueueOffset' | 'moveQueue' | 'commitOffset'>
+type Offsets = Pick<RegistryStore, 'addQueueOffset' | 'moveQueue' | 'commitOffset' | 'resetOffset' | 'setStopped'>
 
 /** Another writer may come between a read and the write that it decides; after this many times something else is wrong. */
 const maxHandovers = 5
 
 /** A group's places in its queues: who owns each, and how far he is. */
 export function createOffsets({ requests, registryTable: TableName }: RegistryContext): Offsets {
-  const keyOf = ({ groupName, queueOffsetId }: Commit | QueueMove) =>
-    itemKey(keys.queueOffset(groupName, queueOffsetId))
+  const keyOf = ({ groupName, queueOffsetId }: QueuePlace) => itemKey(keys.queueOffset(groupName, queueOffsetId))
 
   /** Progress of the owner, and with a release the end of his ownership, in one write. */
   function advance(commit: Commit): Promise<WriteAnswer> {
@@ -104,6 +111,26 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
     return answer.refused ? answer.refusals[0]?.old : 'done'
   }
 
+  /** Changes a queue's record by hand, and tells the group. False: there is no such queue. */
+  async function change(
+    operation: Operation,
+    place: QueuePlace,
+    UpdateExpression: string,
+    values: Item,
+  ): Promise<boolean> {
+    const answer = await requests.transact(operation, 'repeatable', [
+      {
+        Update: {
+          TableName,
+          Key: keyOf(place),
+          ...expressions({ UpdateExpression, ConditionExpression: exists }, values),
+        },
+      },
+      { Update: raiseCounters(TableName, place.groupName, ['metaVersion', 'version']) },
+    ])
+    return !answer.refused
+  }
+
   async function release(commit: Commit): Promise<CommitOutcome> {
     let answer = await advance(commit)
     for (let handovers = 0; answer.refused; ) {
@@ -170,6 +197,19 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
         ),
       })
       return answer.refused ? 'conflict' : 'moved'
+    },
+
+    /** A transaction of 2 items: 4 write units. A repeat raises the versions once more, which does no harm. */
+    async resetOffset(place: QueuePlace, offset: number) {
+      const update = 'SET #offset = :offset ADD #offsetVersion :one'
+      const isKnown = await change('resetOffset', place, update, { offset: num(offset), one: num(1) })
+      return isKnown ? 'reset' : 'unknown_queue'
+    },
+
+    /** The same. */
+    async setStopped(place: QueuePlace, isStopped: boolean) {
+      const isKnown = await change('setStopped', place, 'SET #isStopped = :isStopped', { isStopped: bool(isStopped) })
+      return isKnown ? 'set' : 'unknown_queue'
     },
 
     /** 1 write unit, also if refused; a release may take 2, and one that hands over is a transaction of 2 items. */

@@ -2,7 +2,7 @@ import { afterCommit, decideCommit } from '../../core/group/commit.ts'
 import { afterMove } from '../../core/group/handover.ts'
 import { askRebalance, finishRebalance, raiseAssignment, raiseMeta } from '../../core/group/versions.ts'
 import type { Group, Member, QueueOffset, Subscription } from '../../core/model.ts'
-import type { RegistryStore } from '../../core/store.ts'
+import type { QueuePlace, RegistryStore } from '../../core/store.ts'
 import { keys } from '../keys.ts'
 import type { Database } from './database.ts'
 import type { Records } from './records.ts'
@@ -23,9 +23,27 @@ type GroupOperations = Pick<
   | 'sleepGroup'
   | 'moveQueue'
   | 'commitOffset'
+  | 'resetOffset'
+  | 'setStopped'
 >
 
 export function createGroups(database: Database, written: Records, durable: Records): GroupOperations {
+  /** Changes a queue's record by hand, and tells the group. */
+  const changeOffset = <T extends string>(
+    { groupName, queueOffsetId }: QueuePlace,
+    change: (current: QueueOffset) => QueueOffset,
+    done: T,
+  ): Promise<T | 'unknown_queue'> =>
+    database.write(() => {
+      const key = keys.queueOffset(groupName, queueOffsetId)
+      const current = written.get<QueueOffset>(key)
+      const group = written.get<Group>(keys.group(groupName))
+      if (!current || !group) return 'unknown_queue'
+      written.put(key, change(current))
+      written.put(keys.group(groupName), raiseMeta(group))
+      return done
+    })
+
   return {
     createGroup: group =>
       database.write(() => {
@@ -132,6 +150,11 @@ export function createGroups(database: Database, written: Records, durable: Reco
         written.put(key, moved)
         return 'moved'
       }),
+
+    resetOffset: (place, offset) =>
+      changeOffset(place, current => ({ ...current, offset, offsetVersion: current.offsetVersion + 1 }), 'reset'),
+
+    setStopped: (place, isStopped) => changeOffset(place, current => ({ ...current, isStopped }), 'set'),
 
     commitOffset: commit =>
       database.write(() => {

@@ -5,7 +5,7 @@ import { checkpointTopic } from '../../core/log/checkpoint.ts'
 import type { Store } from '../../core/store.ts'
 import { checkHistory } from '../checker/check.ts'
 import { explain } from '../checker/violation.ts'
-import type { ContractStore } from '../store/contract.ts'
+import { type ContractStore, groupOf, offsetOf, subscriptionOf } from '../store/contract.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 import { createContainer, hourMs, makeTopic, placeOf, readAfter, readAll, send } from './containers.ts'
 import { runWriters } from './writers.ts'
@@ -141,18 +141,10 @@ export function logSuite(name: string, open: () => Promise<ContractStore>, optio
       const topic = await makeTopic(store, 1)
       const queueId = topic.queueIds[0] ?? 0
       const groupName = `group-of-${topic.name}`
-      await store.createGroup(newGroup(groupName))
-      const offset = {
-        groupName,
-        topicName: topic.name,
-        queueId,
-        offset: 41,
-        offsetVersion: 0,
-        consumerId: 0,
-        rbVersion: 0,
-      }
-      await store.addQueueOffset({ ...offset, queueOffsetId: await store.takeIds('queueOffset', 1) })
-      await store.createSubscription({ ...newSettings, groupName, topicName: topic.name, topicId: 1 })
+      await store.createGroup(groupOf(groupName))
+      const queueOffsetId = await store.takeIds('queueOffset', 1)
+      await store.addQueueOffset(offsetOf(groupName, queueOffsetId, { topicName: topic.name, queueId, offset: 41 }))
+      await store.createSubscription(subscriptionOf(groupName, topic.name))
       assert.deepEqual(placeOf(await send(createContainer(store), topic.name, ['42'])), { queueId, offset: 42 })
     })
 
@@ -228,16 +220,3 @@ export function logSuite(name: string, open: () => Promise<ContractStore>, optio
     })
   })
 }
-
-const newGroup = (name: string) => ({
-  name,
-  rbVersion: 0,
-  metaVersion: 1,
-  version: 1,
-  rebalanceAsked: 0,
-  rebalanceDone: 0,
-  rebalancedAtMs: 0,
-  rebalancedVersion: 0,
-  createdAtMs: 0,
-})
-const newSettings = { threadSize: 1, consumerBatchSize: 1, pullBatchSize: 1, maxPullTimeSeconds: 1 }

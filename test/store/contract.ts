@@ -72,6 +72,7 @@ export const offsetOf = (groupName: string, queueOffsetId: number, fields: Parti
   offset: 0,
   offsetVersion: 0,
   consumerId: 0,
+  isStopped: false,
   rbVersion: 0,
   ...fields,
 })
@@ -529,6 +530,40 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
         const commit = { groupName, queueOffsetId: 77, offsetVersion: 0, offset: 5, nowMs: 7_000 }
         assert.deepEqual(await store.commitOffset({ ...commit, release: false }), { outcome: 'unknown_queue' })
         assert.deepEqual(await store.commitOffset({ ...commit, release: true }), { outcome: 'unknown_queue' })
+      })
+
+      test('resets an offset forwards and back, fences its owner and tells the group', async () => {
+        const { groupName, read, own, commit } = await ownedQueue()
+        await own()
+        const place = { groupName, queueOffsetId: 1 }
+        assert.equal(await store.resetOffset(place, 3), 'reset')
+        const reset = offsetOf(groupName, 1, { offset: 3, offsetVersion: 2, consumerId: 21, rbVersion: 4 })
+        assert.deepEqual(await read(), reset)
+        assert.equal((await commit(1, 20)).outcome, 'fenced')
+        assert.equal(await store.resetOffset(place, 90), 'reset')
+        assert.deepEqual(await read(), { ...reset, offset: 90, offsetVersion: 3 })
+        assert.equal(await store.resetOffset({ groupName, queueOffsetId: 77 }, 3), 'unknown_queue')
+        const told = { ...groupOf(groupName), metaVersion: 3, version: 3 }
+        assert.deepEqual(await store.readGroupRecord(groupName), told)
+      })
+
+      test('stops a queue and starts it again, whoever owns it meanwhile', async () => {
+        const { groupName, read, own } = await ownedQueue()
+        const place = { groupName, queueOffsetId: 1 }
+        assert.equal(await store.setStopped(place, true), 'set')
+        await own()
+        const stopped = offsetOf(groupName, 1, {
+          offset: 10,
+          offsetVersion: 1,
+          consumerId: 21,
+          rbVersion: 4,
+          isStopped: true,
+        })
+        assert.deepEqual(await read(), stopped)
+        assert.equal(await store.setStopped(place, false), 'set')
+        assert.deepEqual(await read(), { ...stopped, isStopped: false })
+        assert.equal(await store.setStopped({ groupName, queueOffsetId: 77 }, true), 'unknown_queue')
+        assert.equal((await store.readGroupRecord(groupName))?.version, 3)
       })
 
       test('ends at the highest of many concurrent commits', async () => {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
-import type { Batch, Group, QueueOffset } from '../../core/model.ts'
+import type { Batch } from '../../core/model.ts'
 import { createCapacityMeter } from '../../store/dynamo/meter.ts'
 import { openTestStore, type TestStore } from '../support/dynamo-store.ts'
 import { dynoxide, type RunningEngine } from '../support/engines.ts'
+import { groupOf, offsetOf } from './contract.ts'
 
 const engine = dynoxide()
 const meter = createCapacityMeter()
@@ -134,25 +135,5 @@ describe('what the store asks of DynamoDB', { skip: engine.skip ?? false }, () =
   })
 })
 
-const group: Group = {
-  name: 'orders',
-  rbVersion: 0,
-  metaVersion: 0,
-  version: 0,
-  rebalanceAsked: 0,
-  rebalanceDone: 0,
-  rebalancedAtMs: 0,
-  rebalancedVersion: 0,
-  createdAtMs: 1,
-}
-
-const offset: QueueOffset = {
-  groupName: 'orders',
-  queueOffsetId: 7,
-  topicName: 'orders',
-  queueId,
-  offset: 0,
-  offsetVersion: 0,
-  consumerId: 0,
-  rbVersion: 0,
-}
+const group = groupOf('orders')
+const offset = offsetOf('orders', 7, { queueId })

@@ -178,6 +178,20 @@ const commands = fc.oneof(
           heartbeatBeforeMs === undefined ? undefined : { heartbeatBeforeMs },
         ),
   ),
+  command(
+    'reset',
+    [few, few, offset],
+    (g, id, to) =>
+      (store, { group }) =>
+        store.resetOffset({ groupName: group(g), queueOffsetId: id }, to),
+  ),
+  command(
+    'stop',
+    [few, few, fc.boolean()],
+    (g, id, isStopped) =>
+      (store, { group }) =>
+        store.setStopped({ groupName: group(g), queueOffsetId: id }, isStopped),
+  ),
   command('sleep', [few], g => async (store, { group }) => {
     const awake = (await store.listAwakeGroups()).find(({ groupName }) => groupName === group(g))
     if (awake) await store.sleepGroup(awake)
