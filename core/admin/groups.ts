@@ -46,8 +46,7 @@ export async function subscribe(
   topicName: string,
   request: SubscribeRequest,
 ): Promise<GroupView> {
-  const group = await readGroup(core, groupName)
-  if (!group) throw groupNotFound(groupName)
+  const group = await requireGroup(core, groupName)
   const topic = isName(topicName) ? await core.store.readTopic(topicName) : undefined
   if (!topic) throw topicNotFound(topicName)
   const current = group.subscriptions.find(subscription => subscription.topicName === topicName)
@@ -77,12 +76,15 @@ function withDefaults(request: SubscribeRequest, defaults: SubscriptionSettings)
   }
 }
 
-const groupNotFound = (groupName: string) => new PmqError('not_found', `there is no group ${groupName}`)
+/** A group that has to exist. */
+export async function requireGroup(core: Core, groupName: string): Promise<GroupSnapshot> {
+  const snapshot = await readGroup(core, groupName)
+  if (!snapshot) throw new PmqError('not_found', `there is no group ${groupName}`)
+  return snapshot
+}
 
 export async function getGroup(core: Core, groupName: string): Promise<GroupView> {
-  const snapshot = await readGroup(core, groupName)
-  if (!snapshot) throw groupNotFound(groupName)
-  return toView(core, snapshot)
+  return toView(core, await requireGroup(core, groupName))
 }
 
 async function toView(core: Core, { group, subscriptions, offsets, members }: GroupSnapshot): Promise<GroupView> {
@@ -106,10 +108,11 @@ async function toView(core: Core, { group, subscriptions, offsets, members }: Gr
       const heartbeatAtMs = heartbeats.get(consumerId)
       return { consumerId, consumerName, topics: topicNames, ...(heartbeatAtMs !== undefined && { heartbeatAtMs }) }
     }),
-    queues: offsets.map(({ topicName, queueId, queueOffsetId, offset, offsetVersion, consumerId }, i) => {
+    queues: offsets.map(({ topicName, queueId, queueOffsetId, offset, offsetVersion, consumerId, isStopped }, i) => {
       const consumerName = consumerId === 0 ? undefined : (names.get(consumerId) ?? `consumer ${consumerId}`)
       const lag = Math.max(0, (ends[i] ?? 1) - 1 - offset)
-      return { topicName, queueId, queueOffsetId, offset, offsetVersion, lag, ...(consumerName && { consumerName }) }
+      const owner = consumerName && { consumerName }
+      return { topicName, queueId, queueOffsetId, offset, offsetVersion, isStopped, lag, ...owner }
     }),
   }
 }

@@ -63,6 +63,7 @@ export const groupQueueView = v.object({
   offsetVersion: wholeNumber(),
   /** Name of the consumer that owns the queue; absent: nobody does. */
   consumerName: v.optional(v.string()),
+  isStopped: v.boolean(),
   /** Newest offset minus committed offset. */
   lag: wholeNumber(),
 })
@@ -76,6 +77,39 @@ export const groupView = v.object({
   queues: v.array(groupQueueView),
 })
 
+/** Which of a group's queues: all of them, those of a topic, or one. */
+export const selection = v.union([
+  v.literal('all'),
+  v.strictObject({ topicName: name }),
+  v.strictObject({ queueId: wholeNumber(1) }),
+])
+
+export const resetRequest = v.strictObject({
+  of: selection,
+  /** `start`: everything that there is; `end`: only what comes; an offset: the last one not to be seen again; a time. */
+  to: v.union([
+    v.picklist(['start', 'end']),
+    v.strictObject({ offset: wholeNumber() }),
+    v.strictObject({ timeMs: wholeNumber() }),
+  ]),
+  /** Only tell what would happen. Default false. */
+  dryRun: v.optional(v.boolean(), false),
+})
+export const resetView = v.object({
+  queues: v.array(
+    v.object({
+      topicName: v.string(),
+      queueId: wholeNumber(1),
+      from: wholeNumber(),
+      to: wholeNumber(),
+      /** Offsets that the group will not be handed, and that it will be handed again. */
+      skips: wholeNumber(),
+      repeats: wholeNumber(),
+    }),
+  ),
+})
+export const changeStopRequest = v.strictObject({ of: selection })
+
 export const errorBody = v.object({
   code: v.string(),
   message: v.string(),
@@ -87,6 +121,10 @@ export type TopicView = v.InferOutput<typeof topicView>
 export type TopicListView = v.InferOutput<typeof topicListView>
 export type CreateGroupRequest = v.InferOutput<typeof createGroupRequest>
 export type GroupListView = v.InferOutput<typeof groupListView>
+export type Selection = v.InferOutput<typeof selection>
+export type ResetRequest = v.InferOutput<typeof resetRequest>
+export type ResetView = v.InferOutput<typeof resetView>
+export type ChangeStopRequest = v.InferOutput<typeof changeStopRequest>
 export type SubscribeRequest = v.InferOutput<typeof subscribeRequest>
 export type SubscriptionView = v.InferOutput<typeof subscriptionView>
 export type GroupView = v.InferOutput<typeof groupView>

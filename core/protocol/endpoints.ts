@@ -222,6 +222,30 @@ export const endpoints = {
     response: admin.groupView,
     summary: 'Subscribe a group to a topic, from now on; or change the settings of its subscription.',
   },
+  resetOffsets: {
+    method: 'POST',
+    function: 'admin',
+    path: '/api/admin/groups/{groupName}/reset',
+    request: admin.resetRequest,
+    response: admin.resetView,
+    summary: 'Set the offsets of queues of a group: to an offset, a time, the start or the end; running or not.',
+  },
+  stopQueues: {
+    method: 'POST',
+    function: 'admin',
+    path: '/api/admin/groups/{groupName}/stop',
+    request: admin.changeStopRequest,
+    response: admin.groupView,
+    summary: 'Stop queues of a group: nothing of them is handed out until they are started again.',
+  },
+  startQueues: {
+    method: 'POST',
+    function: 'admin',
+    path: '/api/admin/groups/{groupName}/start',
+    request: admin.changeStopRequest,
+    response: admin.groupView,
+    summary: 'Start queues that were stopped.',
+  },
 } as const satisfies Record<string, Endpoint>
 
 export type EndpointName = keyof typeof endpoints

@@ -65,6 +65,9 @@ async function useEverything({ call, tick }: Containers, advance: (ms: number) =
   await call('createGroup', { name: 'g' })
   await call('subscribe', {}, paths)
   await call('subscribe', { threadSize: 7 }, paths)
+  await call('stopQueues', { of: 'all' }, paths)
+  await call('startQueues', { of: 'all' }, paths)
+  await call('resetOffsets', { of: 'all', to: 'end' }, paths)
   await call('listTopics')
   await call('listGroups')
 

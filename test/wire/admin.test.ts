@@ -127,7 +127,16 @@ suite('a group', () => {
     ])
     assert.deepEqual(members, [{ consumerId, consumerName: 'c1', topics: ['t1'], heartbeatAtMs: service.clock.now() }])
     assert.deepEqual(queues, [
-      { topicName: 't1', queueId, queueOffsetId: 1, offset: 0, offsetVersion: 1, lag: 3, consumerName: 'c1' },
+      {
+        topicName: 't1',
+        queueId,
+        queueOffsetId: 1,
+        offset: 0,
+        offsetVersion: 1,
+        isStopped: false,
+        lag: 3,
+        consumerName: 'c1',
+      },
     ])
   })
 
