@@ -1,3 +1,4 @@
+import type { LRUCache } from 'lru-cache'
 import { type Arrivals, createArrivals, groupArrival } from './arrivals.ts'
 import { type Appender, createAppender, findEnd } from './log/append.ts'
 import type { Compression } from './log/encoding.ts'
@@ -63,9 +64,13 @@ export type Core = CoreDeps & {
   groups: Remembered<Group>
   /** Topic → where its unkeyed messages went last. */
   lastQueues: Map<string, LastQueue>
+  /** By id of the queue offset and name of the group: the queue that it is for. */
+  queueNames: LRUCache<string, QueueName>
   /** Group → when this container last looked for dead members. */
   expiryCheckedAtMs: Map<string, number>
 }
+
+export type QueueName = { topicName: string; queueId: number }
 
 /**
  * The queue that unkeyed messages of a topic went to last. They go to another one each time, so that every consumer of a
@@ -92,6 +97,7 @@ export function createCore(deps: CoreDeps): Core {
     append: createAppender(appendDeps),
     findEnd: (topicName, queueId) => findEnd(appendDeps, topicName, queueId),
     lastQueues: new Map(),
+    queueNames: createLru(maxRemembered),
     expiryCheckedAtMs: new Map(),
   }
   return core

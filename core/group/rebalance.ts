@@ -1,23 +1,31 @@
 import { type Core, groupHasChanged } from '../core.ts'
-import type { GroupSnapshot } from '../model.ts'
-import { assignQueues } from './assign.ts'
+import type { GroupSnapshot, QueueOffset } from '../model.ts'
+import { StoreError } from '../store.ts'
+import { type Assignment, assignQueues } from './assign.ts'
 import { addMissingOffsets } from './offsets.ts'
 
 /**
- * Brings a group's assignment up to what was asked for. Each queue moves by one conditional write, which fences its
- * former owner; last, `rbVersion` rises, by which consumers hear of it. Two runs at once are harmless: what one has
- * changed is a conflict for the other, which reads again. A run that dies half-way leaves `asked > done` and queues whose
- * `rbVersion` is ahead of the group's, so that the next run finishes and tells.
+ * Brings a group's assignment to what its members, topics and queues ask for. Each queue moves by one conditional write,
+ * which fences its former owner; last, `rbVersion` rises, by which consumers hear of it.
+ *
+ * Two runs at once are harmless, though one may still be moving queues by what it has read when the other closes: it
+ * meets a conflict when it comes to close, and then begins again, whatever is asked. So the last that moved a queue has
+ * looked at the whole afterwards, and told. A run that dies leaves `asked > done`, or queues that are not where they
+ * belong, or whose `rbVersion` is ahead of the group's: the next run finishes.
  */
 export async function rebalance(core: Core, groupName: string): Promise<'done' | 'unknown_group' | 'busy'> {
+  const moves = { areUntold: false }
+  let failures = 0
   for (let run = 0; run < maxRuns; run++) {
-    const snapshot = await core.store.readGroup(groupName)
-    if (snapshot === undefined) return 'unknown_group'
-    if (snapshot.group.rebalanceAsked <= snapshot.group.rebalanceDone) return 'done'
-    const outcome = await runOnce(core, snapshot)
-    if (outcome === 'done') {
-      groupHasChanged(core, groupName)
+    try {
+      const outcome = await runOnce(core, groupName, moves)
+      if (outcome === 'conflict') continue
+      if (outcome === 'unknown_group') return outcome
+      if (outcome === 'closed' || run > 0) groupHasChanged(core, groupName)
       return 'done'
+    } catch (error) {
+      // What was under way may have been done, and nobody else knows of it: a run from the beginning finds out.
+      if (!(error instanceof StoreError) || failures++ === maxFailures) throw error
     }
   }
   return 'busy'
@@ -25,34 +33,56 @@ export async function rebalance(core: Core, groupName: string): Promise<'done' |
 
 /** Each conflict means that another run or a new request has moved on; after this many the tick may try. */
 const maxRuns = 10
+const maxFailures = 3
 
-async function runOnce(core: Core, snapshot: GroupSnapshot): Promise<'done' | 'conflict'> {
-  const { group, members, subscriptions } = snapshot
+/** `areUntold`: moves of this call, certain or not, of which no close of its own has told; others may have closed before. */
+type Moves = { areUntold: boolean }
+
+async function runOnce(
+  core: Core,
+  groupName: string,
+  moves: Moves,
+): Promise<'closed' | 'nothing_owed' | 'conflict' | 'unknown_group'> {
+  const snapshot = await core.store.readGroup(groupName)
+  if (snapshot === undefined) return 'unknown_group'
+  if (!moves.areUntold && !isOwed(snapshot)) return 'nothing_owed'
+
+  const { group } = snapshot
   const offsets = await addMissingOffsets(core, snapshot)
-  const subscribed = new Set(subscriptions.map(subscription => subscription.topicName))
-  const queues = offsets.filter(offset => subscribed.has(offset.topicName))
-  const current = new Map(offsets.map(offset => [offset.queueId, offset.consumerId]))
-  const wanted = assignQueues(members, queues, current)
-
-  let moved = offsets.some(offset => offset.rbVersion > group.rbVersion)
+  const wanted = assign(snapshot, offsets)
   for (const offset of offsets) {
     const consumerId = wanted.get(offset.queueId) ?? 0
     if (consumerId === offset.consumerId) continue
-    const outcome = await core.store.moveQueue({
-      groupName: group.name,
-      queueOffsetId: offset.queueOffsetId,
-      expectedOffsetVersion: offset.offsetVersion,
-      consumerId,
-      rbVersion: group.rbVersion + 1,
-    })
-    if (outcome === 'conflict') return 'conflict'
-    moved = true
+    const { queueOffsetId, offsetVersion: expectedOffsetVersion } = offset
+    const move = { groupName, queueOffsetId, expectedOffsetVersion, consumerId, rbVersion: group.rbVersion + 1 }
+    const wereUntold = moves.areUntold
+    moves.areUntold = true
+    if ((await core.store.moveQueue(move)) === 'moved') continue
+    moves.areUntold = wereUntold
+    return 'conflict'
   }
-  return core.store.finishRebalance({
-    groupName: group.name,
+  const outcome = await core.store.finishRebalance({
+    groupName,
     asked: group.rebalanceAsked,
-    moved,
+    moved: moves.areUntold || hasUntold(snapshot),
     expectedRbVersion: group.rbVersion,
     nowMs: core.clock.now(),
   })
+  return outcome === 'done' ? 'closed' : 'conflict'
+}
+
+function isOwed(snapshot: GroupSnapshot): boolean {
+  const { group, offsets } = snapshot
+  if (group.rebalanceAsked > group.rebalanceDone || hasUntold(snapshot)) return true
+  const wanted = assign(snapshot, offsets)
+  return offsets.some(offset => offset.consumerId !== (wanted.get(offset.queueId) ?? 0))
+}
+
+const hasUntold = ({ group, offsets }: GroupSnapshot) => offsets.some(offset => offset.rbVersion > group.rbVersion)
+
+function assign({ members, subscriptions }: GroupSnapshot, offsets: readonly QueueOffset[]): Assignment {
+  const subscribed = new Set(subscriptions.map(subscription => subscription.topicName))
+  const queues = offsets.filter(offset => subscribed.has(offset.topicName))
+  const current = new Map(offsets.map(offset => [offset.queueId, offset.consumerId]))
+  return assignQueues(members, queues, current)
 }
