@@ -49,14 +49,10 @@ suite('commitOffset', () => {
   })
 
   test('ends where the log ends, however far a client thinks it is', async () => {
-    const { consumerId } = await consume(service)
-    await publish(service, ['a', 'b'])
-    const { queueOffsetId, offsetVersion } = await firstQueue(service, consumerId)
-    const entry = { queueOffsetId, offsetVersion, offset: 9_999, consumerGroupName: 'g1' }
-    const { results } = await service.call('commitOffset', { ...base, queueOffsets: [entry] })
-    assert.deepEqual(results, [{ queueOffsetId, outcome: 'advanced', offset: 2, offsetVersion }])
-    await publish(service, ['c'])
-    assert.equal((await firstQueue(service, consumerId)).offset, 2)
+    const { results } = await commit([{ offset: 9_999 }])
+    assert.equal(results?.[0]?.offset, 5)
+    await publish(service, ['f'])
+    assert.equal((await firstQueue(service, consumerId)).offset, 5)
   })
 
   test('does not let a commit far beyond the log spoil the queue, once all in it is past retention', async () => {
