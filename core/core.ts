@@ -1,9 +1,10 @@
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
 import { type Arrivals, createArrivals, groupArrival } from './arrivals.ts'
 import { type Appender, createAppender, findEnd } from './log/append.ts'
 import type { Compression } from './log/encoding.ts'
 import { createLogReader, type LogReader } from './log/read.ts'
 import { resumeAt } from './log/resume.ts'
+import { createLru } from './lru.ts'
 import type { Group, TopicSnapshot } from './model.ts'
 import type { Clock } from './protocol/clock.ts'
 import type { Store } from './store.ts'
@@ -64,11 +65,21 @@ export type Core = CoreDeps & {
   arrivals: Arrivals
   topics: Remembered<TopicSnapshot>
   groups: Remembered<Group>
-  /** Topic → the queue that unkeyed messages go to, found by yielding to other publishers. */
-  preferredQueues: Map<string, number>
+  /** Topic → where its unkeyed messages went last. */
+  lastQueues: Map<string, LastQueue>
+  /** By id of the queue offset and name of the group: the queue that it is for. */
+  queueNames: LRUCache<string, QueueName>
   /** Group → when this container last looked for dead members. */
   expiryCheckedAtMs: Map<string, number>
 }
+
+export type QueueName = { topicName: string; queueId: number }
+
+/**
+ * The queue that unkeyed messages of a topic went to last. They go to another one each time, so that every consumer of a
+ * group has something to do; but who had to yield to other publishers stays where there was room, until `settledUntilMs`.
+ */
+export type LastQueue = { queueId: number; settledUntilMs: number }
 
 export function createCore(deps: CoreDeps): Core {
   const { store, clock, random, settings } = deps
@@ -88,7 +99,8 @@ export function createCore(deps: CoreDeps): Core {
     reader: createLogReader({ store, clock, cacheTextLength: settings.batchCacheTextLength }),
     append: createAppender(appendDeps),
     findEnd: (topicName, queueId) => findEnd(appendDeps, topicName, queueId),
-    preferredQueues: new Map(),
+    lastQueues: new Map(),
+    queueNames: createLru(maxRemembered),
     expiryCheckedAtMs: new Map(),
   }
   return core
@@ -106,7 +118,7 @@ export type Remembered<T> = { get(name: string): Promise<T | undefined>; forget(
 const maxRemembered = 10_000
 
 function remember<T>(clock: Clock, lifeMs: number, read: (name: string) => Promise<T | undefined>): Remembered<T> {
-  const known = new LRUCache<string, { value: Promise<T | undefined>; readAtMs: number }>({ max: maxRemembered })
+  const known = createLru<string, { value: Promise<T | undefined>; readAtMs: number }>(maxRemembered)
   return {
     get(name) {
       const nowMs = clock.now()

@@ -4,6 +4,7 @@ import { expireMembers } from './group/expire.ts'
 import { rebalance } from './group/rebalance.ts'
 import { checkpointTopic } from './log/checkpoint.ts'
 import { hashKey } from './log/placement.ts'
+import type { AwakeGroup } from './store.ts'
 
 /**
  * What happens without a caller, every minute: gives up dead members, finishes rebalances that were asked for, and once
@@ -20,25 +21,31 @@ export async function tick(core: Core): Promise<TickReport> {
       report.failed.push({ what, cause })
     }
   }
-  for (const awake of await core.store.listAwakeGroups()) {
-    report.groups++
-    await attempt(`group ${awake.groupName}`, async () => {
-      const before = await core.store.readGroup(awake.groupName)
-      if (before) await expireMembers(core, before)
-      await rebalance(core, awake.groupName)
-      const after = await core.store.readGroup(awake.groupName)
-      const isQuiet = !after || (after.members.length === 0 && after.group.rebalanceDone >= after.group.rebalanceAsked)
-      if (isQuiet) await core.store.sleepGroup(awake)
-    })
-  }
-  const minute = Math.floor(core.clock.now() / 60_000) % 60
-  for (const topicName of await listAll(page => core.store.listTopics(page))) {
-    if (hashKey(topicName) % 60 !== minute) continue
-    report.topics++
-    await attempt(`topic ${topicName}`, () => checkpointTopic(core, topicName))
-  }
+  await attempt('groups', async () => {
+    for (const awake of await core.store.listAwakeGroups()) {
+      report.groups++
+      await attempt(`group ${awake.groupName}`, () => lookAfterGroup(core, awake))
+    }
+  })
+  await attempt('topics', async () => {
+    const minute = Math.floor(core.clock.now() / 60_000) % 60
+    for (const topicName of await listAll(page => core.store.listTopics(page))) {
+      if (hashKey(topicName) % 60 !== minute) continue
+      report.topics++
+      await attempt(`topic ${topicName}`, () => checkpointTopic(core, topicName))
+    }
+  })
   return report
 }
 
 /** What a tick looked at, and what it could not do. */
 export type TickReport = { groups: number; topics: number; failed: { what: string; cause: unknown }[] }
+
+async function lookAfterGroup(core: Core, awake: AwakeGroup): Promise<void> {
+  const before = await core.store.readGroup(awake.groupName)
+  if (before) await expireMembers(core, before)
+  await rebalance(core, awake.groupName)
+  const after = await core.store.readGroup(awake.groupName)
+  const isQuiet = !after || (after.members.length === 0 && after.group.rebalanceDone >= after.group.rebalanceAsked)
+  if (isQuiet) await core.store.sleepGroup(awake)
+}

@@ -1,4 +1,4 @@
-import { type Core, groupHasChanged } from '../core.ts'
+import { type Core, groupHasChanged, type QueueName } from '../core.ts'
 import type { CommitEntry, CommitRequest, CommitResponse, CommitResult } from '../protocol/commit.ts'
 import { isName, readGroup } from './find.ts'
 import { groupVersions } from './group-versions.ts'
@@ -26,7 +26,7 @@ type Committed = { result: CommitResult; handedOver: boolean }
 async function commitOne(core: Core, entry: CommitEntry, release: boolean): Promise<Committed> {
   const { queueOffsetId, offsetVersion, consumerGroupName: groupName } = entry
   if (!isName(groupName)) return { result: { queueOffsetId, outcome: 'unknown_queue' }, handedOver: false }
-  const offset = entry.offset <= believableOffset ? entry.offset : await withinLog(core, entry)
+  const offset = await withinLog(core, entry)
   const nowMs = core.clock.now()
   const outcome = await core.store.commitOffset({ groupName, queueOffsetId, offsetVersion, offset, release, nowMs })
   if (!('handedOver' in outcome)) return { result: { queueOffsetId, ...outcome }, handedOver: false }
@@ -35,15 +35,24 @@ async function commitOne(core: Core, entry: CommitEntry, release: boolean): Prom
 }
 
 /**
- * An offset that hardly any log ever reaches. Whoever commits a greater one is wrong, and must not spoil the queue for
- * the others: a log whose batches are all gone goes on behind what was committed, up to where numbers end. To look at
- * the log is a read that other commits need not pay for.
+ * The asked offset, or where the log ends: nobody has handled what is not there yet. Whoever commits a greater one is
+ * wrong, and must not take messages from the group, or offsets from everybody (a log whose batches are all gone goes on
+ * behind what was committed). A container that has not met the offset itself reads the end of the log: half a read unit
+ * beside the write unit of the commit.
  */
-const believableOffset = 2 ** 40
-
 async function withinLog(core: Core, { consumerGroupName, queueOffsetId, offset }: CommitEntry): Promise<number> {
-  const group = await readGroup(core, consumerGroupName)
-  const place = group?.offsets.find(place => place.queueOffsetId === queueOffsetId)
-  if (place === undefined) return offset
+  const place = await findPlace(core, consumerGroupName, queueOffsetId)
+  if (place === undefined || core.reader.hasMet(place.queueId, offset)) return offset
   return Math.min(offset, (await core.findEnd(place.topicName, place.queueId)) - 1)
+}
+
+/** The queue that a queue offset stands for, which never changes. */
+async function findPlace(core: Core, groupName: string, queueOffsetId: number): Promise<QueueName | undefined> {
+  const keyOf = (id: number) => `${id} ${groupName}`
+  const known = core.queueNames.get(keyOf(queueOffsetId))
+  if (known !== undefined) return known
+  for (const offset of (await readGroup(core, groupName))?.offsets ?? []) {
+    core.queueNames.set(keyOf(offset.queueOffsetId), { topicName: offset.topicName, queueId: offset.queueId })
+  }
+  return core.queueNames.get(keyOf(queueOffsetId))
 }

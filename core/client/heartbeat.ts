@@ -1,6 +1,6 @@
 import type { Core } from '../core.ts'
 import { expireMembers } from '../group/expire.ts'
-import { isRebalanceDue } from '../group/rebalance.ts'
+import { isRebalanceOwed } from '../group/rebalance.ts'
 import type { HeartbeatRequest, HeartbeatResponse } from '../protocol/membership.ts'
 import { groupVersions } from './group-versions.ts'
 
@@ -34,5 +34,5 @@ async function checkInPassing(core: Core, groupName: string, nowMs: number): Pro
   const snapshot = await core.store.readGroup(groupName)
   if (!snapshot) return
   await expireMembers(core, snapshot)
-  if (isRebalanceDue(core, snapshot)) await core.bus.groupChanged(groupName)
+  if (isRebalanceOwed(core, snapshot)) await core.bus.groupChanged(groupName)
 }

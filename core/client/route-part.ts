@@ -12,8 +12,8 @@ export type Unrouted = Omit<AppendRequest, 'queueId' | 'pinned' | 'lookBackMs'>
 const defaultLookBackMs = 15 * 60_000
 
 /**
- * Chooses the queue of a part: the one that it is pinned to; else the first that is not contended, and this container
- * keeps to that from then on, so that concurrent publishers settle on different queues.
+ * Chooses the queue of a part: the one that it is pinned to; else the next in turn that is not contended. A container that
+ * had to yield keeps to the queue that it found for a while, so that concurrent publishers settle on different ones.
  *
  * A retried publish does not move: its earlier attempt may have gone to any queue. It is looked for in all of them, and
  * if it is in none, this attempt stays in the queue where it begins, which it shares with the earlier one's first try.
@@ -36,7 +36,7 @@ export async function routePart(core: Core, part: Part, append: Unrouted): Promi
   for (const queueId of [first, ...others]) {
     const routed = await appendTo(queueId, false)
     if (routed.result.outcome === 'contended') continue
-    core.preferredQueues.set(snapshot.topic.name, queueId)
+    rememberQueue(core, snapshot.topic.name, queueId, queueId !== first)
     return routed
   }
   return appendTo(first, true)
@@ -67,12 +67,24 @@ async function findElsewhere(
   return undefined
 }
 
-/** The writable queues, from the wanted or preferred one on; a container without a preference begins anywhere. */
+/** How long a container stays in the queue that it found by yielding: publishers that keep to themselves do not meet. */
+const settleMs = 10_000
+
+function rememberQueue(core: Core, topicName: string, queueId: number, hasYielded: boolean): void {
+  const nowMs = core.clock.now()
+  const settledUntilMs = hasYielded ? nowMs + settleMs : (core.lastQueues.get(topicName)?.settledUntilMs ?? 0)
+  core.lastQueues.set(topicName, { queueId, settledUntilMs })
+}
+
+/** The writable queues, from the one to begin with on: the wanted one, or the next in turn; at first, any. */
 function orderCandidates(core: Core, snapshot: TopicSnapshot, wanted: number | undefined): number[] {
   const writable = snapshot.queues.filter(queue => !queue.readOnly).map(queue => queue.queueId)
-  const known = [wanted, core.preferredQueues.get(snapshot.topic.name)].find(
-    id => id !== undefined && writable.includes(id),
-  )
-  const start = known === undefined ? Math.floor(core.random() * writable.length) : writable.indexOf(known)
+  const last = core.lastQueues.get(snapshot.topic.name)
+  const lastIndex = writable.indexOf(last?.queueId ?? 0)
+  let start = writable.indexOf(wanted ?? 0)
+  if (start === -1 && last !== undefined && lastIndex !== -1) {
+    start = core.clock.now() < last.settledUntilMs ? lastIndex : (lastIndex + 1) % writable.length
+  }
+  if (start === -1) start = Math.floor(core.random() * writable.length)
   return [...writable.slice(start), ...writable.slice(0, start)]
 }

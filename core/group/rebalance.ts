@@ -1,82 +1,111 @@
 import { type Core, groupHasChanged } from '../core.ts'
-import type { GroupSnapshot } from '../model.ts'
-import { assignQueues } from './assign.ts'
-import { decideHandover, headingFor } from './handover.ts'
+import type { GroupSnapshot, QueueOffset } from '../model.ts'
+import { StoreError } from '../store.ts'
+import { type Assignment, assignQueues } from './assign.ts'
+import { decideHandover, headingFor, type Ownership } from './handover.ts'
 import { addMissingOffsets } from './offsets.ts'
 
 /**
- * Brings a group's assignment up to what was asked for. Each queue moves by one conditional write, which fences its
- * former owner; last, `rbVersion` rises, by which consumers hear of it. Two runs at once are harmless: what one has
- * changed is a conflict for the other, which reads again. A run that dies half-way leaves `asked > done` and queues whose
- * `rbVersion` is ahead of the group's, so that the next run finishes and tells.
+ * Brings a group's assignment to what its members, topics and queues ask for. Each queue takes its next step by one
+ * conditional write: an owner that lives is asked to leave, one that is gone or late is fenced (`handover.ts`). Last,
+ * `rbVersion` rises, by which consumers hear of it.
+ *
+ * Two runs at once are harmless, though one may still be moving queues by what it has read when the other closes: it
+ * meets a conflict when it comes to close, and then begins again, whatever is asked. So the last that moved a queue has
+ * looked at the whole afterwards, and told. A run that dies leaves `asked > done`, or queues that are not where they
+ * belong, or whose `rbVersion` is ahead of the group's: the next run finishes.
  */
 export async function rebalance(core: Core, groupName: string): Promise<'done' | 'unknown_group' | 'busy'> {
+  const moves = { areUntold: false }
+  let failures = 0
   for (let run = 0; run < maxRuns; run++) {
-    const snapshot = await core.store.readGroup(groupName)
-    if (snapshot === undefined) return 'unknown_group'
-    if (!isRebalanceDue(core, snapshot)) return 'done'
-    const outcome = await runOnce(core, snapshot)
-    if (outcome === 'done') {
-      groupHasChanged(core, groupName)
+    try {
+      const outcome = await runOnce(core, groupName, moves)
+      if (outcome === 'conflict') continue
+      if (outcome === 'unknown_group') return outcome
+      if (outcome === 'closed' || run > 0) groupHasChanged(core, groupName)
       return 'done'
+    } catch (error) {
+      // What was under way may have been done, and nobody else knows of it: a run from the beginning finds out.
+      if (!(error instanceof StoreError) || failures++ === maxFailures) throw error
     }
   }
   return 'busy'
 }
 
-/**
- * Whether a group owes a rebalance: one was asked for, a run died before it told what it had moved, or an owner takes
- * longer to leave than it may.
- */
-export function isRebalanceDue(core: Core, { group, offsets }: GroupSnapshot): boolean {
-  const latestMs = core.clock.now() - core.settings.handoverTimeoutMs
-  return (
-    group.rebalanceAsked > group.rebalanceDone ||
-    offsets.some(
-      ({ rbVersion, leavingSinceMs }) => rbVersion > group.rbVersion || (leavingSinceMs ?? latestMs + 1) <= latestMs,
-    )
-  )
-}
-
 /** Each conflict means that another run or a new request has moved on; after this many the tick may try. */
 const maxRuns = 10
+const maxFailures = 3
 
-async function runOnce(core: Core, snapshot: GroupSnapshot): Promise<'done' | 'conflict'> {
-  const { group, members, subscriptions } = snapshot
+/** `areUntold`: moves of this call, certain or not, of which no close of its own has told; others may have closed before. */
+type Moves = { areUntold: boolean }
+
+async function runOnce(
+  core: Core,
+  groupName: string,
+  moves: Moves,
+): Promise<'closed' | 'nothing_owed' | 'conflict' | 'unknown_group'> {
+  const snapshot = await core.store.readGroup(groupName)
+  if (snapshot === undefined) return 'unknown_group'
+  if (!moves.areUntold && !isRebalanceOwed(core, snapshot)) return 'nothing_owed'
+
+  const { group } = snapshot
   const offsets = await addMissingOffsets(core, snapshot)
-  const subscribed = new Set(subscriptions.map(subscription => subscription.topicName))
-  const queues = offsets.filter(offset => subscribed.has(offset.topicName))
-  const current = new Map(offsets.map(offset => [offset.queueId, headingFor(offset)]))
-  const wanted = assignQueues(members, queues, current)
-  const alive = new Set(members.map(member => member.consumerId))
-  const nowMs = core.clock.now()
+  for (const [offset, ownership] of nextSteps(core, snapshot, offsets)) {
+    const { queueOffsetId, offsetVersion, consumerId, nextConsumerId } = offset
+    const expected = {
+      expectedOffsetVersion: offsetVersion,
+      expectedConsumerId: consumerId,
+      expectedNextConsumerId: nextConsumerId,
+    }
+    const move = { groupName, queueOffsetId, ...expected, ...ownership, rbVersion: group.rbVersion + 1 }
+    const wereUntold = moves.areUntold
+    moves.areUntold = true
+    if ((await core.store.moveQueue(move)) === 'moved') continue
+    moves.areUntold = wereUntold
+    return 'conflict'
+  }
+  const outcome = await core.store.finishRebalance({
+    groupName,
+    asked: group.rebalanceAsked,
+    moved: moves.areUntold || hasUntold(snapshot),
+    expectedRbVersion: group.rbVersion,
+    nowMs: core.clock.now(),
+  })
+  return outcome === 'done' ? 'closed' : 'conflict'
+}
 
-  let moved = offsets.some(offset => offset.rbVersion > group.rbVersion)
-  for (const offset of offsets) {
+/**
+ * Whether a group owes a rebalance: one was asked for, a run died before it told of its moves, or a queue has a step to
+ * take, such as from an owner that takes longer to leave than it may.
+ */
+export function isRebalanceOwed(core: Core, snapshot: GroupSnapshot): boolean {
+  const { group, offsets } = snapshot
+  if (group.rebalanceAsked > group.rebalanceDone || hasUntold(snapshot)) return true
+  return nextSteps(core, snapshot, offsets).length > 0
+}
+
+const hasUntold = ({ group, offsets }: GroupSnapshot) => offsets.some(offset => offset.rbVersion > group.rbVersion)
+
+/** What is to be done with which queues, by the plan for the group as it was read. */
+function nextSteps(core: Core, snapshot: GroupSnapshot, offsets: readonly QueueOffset[]): [QueueOffset, Ownership][] {
+  const wanted = assign(snapshot, offsets)
+  const alive = new Set(snapshot.members.map(member => member.consumerId))
+  const nowMs = core.clock.now()
+  return offsets.flatMap(offset => {
     const ownership = decideHandover(offset, {
       wanted: wanted.get(offset.queueId) ?? 0,
       isOwnerAlive: alive.has(offset.consumerId),
       nowMs,
       timeoutMs: core.settings.handoverTimeoutMs,
     })
-    if (ownership === undefined) continue
-    const outcome = await core.store.moveQueue({
-      groupName: group.name,
-      queueOffsetId: offset.queueOffsetId,
-      expectedOffsetVersion: offset.offsetVersion,
-      expectedConsumerId: offset.consumerId,
-      expectedNextConsumerId: offset.nextConsumerId,
-      ...ownership,
-      rbVersion: group.rbVersion + 1,
-    })
-    if (outcome === 'conflict') return 'conflict'
-    moved = true
-  }
-  return core.store.finishRebalance({
-    groupName: group.name,
-    asked: group.rebalanceAsked,
-    moved,
-    expectedRbVersion: group.rbVersion,
-    nowMs,
+    return ownership ? [[offset, ownership]] : []
   })
+}
+
+function assign({ members, subscriptions }: GroupSnapshot, offsets: readonly QueueOffset[]): Assignment {
+  const subscribed = new Set(subscriptions.map(subscription => subscription.topicName))
+  const queues = offsets.filter(offset => subscribed.has(offset.topicName))
+  const current = new Map(offsets.map(offset => [offset.queueId, headingFor(offset)]))
+  return assignQueues(members, queues, current)
 }

@@ -4,6 +4,7 @@ import type { Clock } from '../protocol/clock.ts'
 import type { LogStore } from '../store.ts'
 import { type Boundaries, createBoundaries, endOf, isDueForDeletion } from './boundaries.ts'
 import type { EncodedText } from './encoding.ts'
+import { createLanes, type InTurn } from './lanes.ts'
 
 /**
  * Appends batches to queues so that offsets are dense (P2) and a publish is stored once (P8).
@@ -238,22 +239,5 @@ export async function findPublish(
     // By whole pages, which are paid for: a few batches may carry the times of a clock that was set since.
     if (oldest.appendedAtMs < oldestMs || oldest.base === 1) return undefined
     fromOffset = oldest.base - 1
-  }
-}
-
-type InTurn = <T>(queueId: number, append: () => Promise<T>) => Promise<T>
-
-/** Runs the appends of one queue one after the other, those of different queues at once. */
-function createLanes(): InTurn {
-  const lanes = new Map<number, Promise<unknown>>()
-  return (queueId, append) => {
-    const before = lanes.get(queueId) ?? Promise.resolve()
-    const run = before.then(append)
-    const settled = run.catch(() => undefined)
-    lanes.set(queueId, settled)
-    settled.then(() => {
-      if (lanes.get(queueId) === settled) lanes.delete(queueId)
-    })
-    return run
   }
 }

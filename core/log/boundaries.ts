@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache'
+import { createLru } from '../lru.ts'
 import type { BatchHeader } from '../model.ts'
 
 /**
@@ -19,7 +19,7 @@ export const boundaryLifeMs = 5 * 60_000
 const maxRemembered = 10_000
 
 export function createBoundaries(now: () => number): Boundaries {
-  const known = new LRUCache<number, { nextOffset: number; learnedAtMs: number }>({ max: maxRemembered })
+  const known = createLru<number, { nextOffset: number; learnedAtMs: number }>(maxRemembered)
   return {
     get(queueId) {
       const entry = known.get(queueId)

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { createLru } from '../lru.ts'
 import type { Batch } from '../model.ts'
 import type { Clock } from '../protocol/clock.ts'
 import type { LogStore } from '../store.ts'
@@ -37,6 +38,8 @@ export type LogReader = {
   read(request: ReadRequest): Promise<ReadResult>
   /** Lets readers have a batch that was just stored without a read from the store. */
   remember(queueId: number, batch: TextBatch): void
+  /** Whether this reader has come across a batch that holds the offset, or a later one. */
+  hasMet(queueId: number, offset: number): boolean
 }
 
 export type ReaderDeps = {
@@ -60,14 +63,17 @@ export function createLogReader({ store, clock, cacheTextLength }: ReaderDeps): 
     sizeCalculation: batch => batch.text.length + entryOverhead,
   })
   /** Positions known to be the end of a batch: an empty read behind one of them needs no look at what lies before. */
-  const knownEnds = new LRUCache<string, true>({ max: maxKnownEnds })
+  const knownEnds = createLru<string, true>(maxKnownEnds)
   /** For a position, up to where everything behind it is past retention: a reader that waits there need not look again. */
-  const deadUntil = new LRUCache<string, number>({ max: maxKnownEnds })
+  const deadUntil = createLru<string, number>(maxKnownEnds)
+  /** Per queue, the end of the farthest batch that was met. */
+  const farthest = createLru<number, number>(maxKnownEnds)
   const keyOf = (queueId: number, offset: number) => `${queueId}:${offset}`
   const isLive = (batch: { expiresAtMs: number }) => batch.expiresAtMs > clock.now()
 
   function remember(queueId: number, batch: TextBatch): void {
     cache.set(keyOf(queueId, batch.base), batch)
+    farthest.set(queueId, Math.max(endOf(batch), farthest.get(queueId) ?? 0))
     knownEnds.set(keyOf(queueId, endOf(batch) - 1), true)
   }
 
@@ -116,17 +122,21 @@ export function createLogReader({ store, clock, cacheTextLength }: ReaderDeps): 
       return { batches: [], skipped: 0 }
     }
     // Batches are there, but not the one that is needed. Only a consistent read can tell that it is gone for good.
-    const from = deadUntil.get(keyOf(queueId, next)) ?? next
-    const firstLive = await findLive(queueId, from)
+    const firstLive = await findLive(queueId, next, deadUntil.get(keyOf(queueId, next)) ?? next)
     if (firstLive !== next) deadUntil.set(keyOf(queueId, next), firstLive)
     const certain = await load(queueId, firstLive, request.maxTextLength, true)
     const chain = chainFrom(firstLive, certain)
     return take(request, [], chain, chain.length === 0 ? 0 : firstLive - next)
   }
 
-  /** The base of the first batch from `from` on that is within retention; where the log ends, if there is none. */
-  async function findLive(queueId: number, from: number): Promise<number> {
+  /**
+   * The base of the first batch from `from` on that is within retention; where the log ends, if there is none. A query is
+   * no snapshot: it may pass a place just before a batch is put there, and then find the next one. So a hole has to be
+   * seen twice to be one. That there is none at `gone` is certain: batches behind it were seen before it was looked for.
+   */
+  async function findLive(queueId: number, gone: number, from: number): Promise<number> {
     let next = from
+    let holeAt = gone
     for (;;) {
       const page = await store.readHeaders({
         queueId,
@@ -135,11 +145,15 @@ export function createLogReader({ store, clock, cacheTextLength }: ReaderDeps): 
         limit: headersPerRead,
         consistent: true,
       })
+      let isDoubtful = false
       for (const header of page) {
+        isDoubtful = header.base !== next && holeAt !== next
+        if (isDoubtful) break
         if (isLive(header)) return header.base
         next = endOf(header)
       }
-      if (page.length < headersPerRead) return next
+      if (isDoubtful) holeAt = next
+      else if (page.length < headersPerRead) return next
     }
   }
 
@@ -158,7 +172,11 @@ export function createLogReader({ store, clock, cacheTextLength }: ReaderDeps): 
       messages += batch.count
       return true
     }
-    if (head.every(add)) for (const batch of chain) if (!add(toText(batch))) break
+    let hasRoom = head.every(add)
+    for (const batch of chain) {
+      const read = toText(batch)
+      if (hasRoom) hasRoom = add(read)
+    }
     return { batches, skipped }
   }
 
@@ -175,6 +193,7 @@ export function createLogReader({ store, clock, cacheTextLength }: ReaderDeps): 
 
   return {
     remember,
+    hasMet: (queueId, offset) => offset < (farthest.get(queueId) ?? 1),
     async read(request) {
       const next = request.afterOffset + 1
       const cached = fromCache(request, next)

@@ -3,7 +3,7 @@ import type { Core } from '../core.ts'
 /**
  * The lowest offset at which a queue's log may go on, by what the registry knows of it ("never forget the head"): TTL can
  * remove every batch of a quiet queue, but its offsets must not begin anew. The checkpoint is what the tick last recorded;
- * `deep` also asks what the queue's groups have committed, which no reader can have done beyond the end of the log.
+ * `deep` also asks what the queue's groups have committed, which the commit has cut to where the log ended.
  */
 export async function resumeAt(
   core: Pick<Core, 'store' | 'topics'>,

@@ -62,7 +62,8 @@ export function logSuite(name: string, open: () => Promise<ContractStore>, optio
     test('spreads concurrent writers of unkeyed messages over the queues, and keeps those of a key in one', async () => {
       const topic = await makeTopic(store, 4)
       const containers = Array.from({ length: 4 }, (_, n) => createContainer(store, { seed: 100 + n }))
-      for (const container of containers) container.preferredQueues.set(topic.name, topic.queueIds[0] ?? 0)
+      const crowded = { queueId: topic.queueIds[0] ?? 0, settledUntilMs: Number.MAX_SAFE_INTEGER }
+      for (const container of containers) container.lastQueues.set(topic.name, crowded)
       const keyed: number[] = []
       for (let round = 0; round < 10; round++) {
         await Promise.all(containers.map((container, n) => send(container, topic.name, [`${round}/${n}`])))
@@ -71,9 +72,17 @@ export function logSuite(name: string, open: () => Promise<ContractStore>, optio
         )
         keyed.push(...sent.map(response => placeOf(response).queueId))
       }
-      const preferred = new Set(containers.map(container => container.preferredQueues.get(topic.name)))
+      const preferred = new Set(containers.map(container => container.lastQueues.get(topic.name)?.queueId))
       assert.ok(preferred.size > 1, `all writers stayed in queue ${[...preferred]}`)
       assert.equal(new Set(keyed).size, 1)
+    })
+
+    test('gives unkeyed messages to the queues in turn, where nobody is in the way', async () => {
+      const topic = await makeTopic(store, 4)
+      const container = createContainer(store)
+      const used: number[] = []
+      for (const value of ['1', '2', '3', '4']) used.push(placeOf(await send(container, topic.name, [value])).queueId)
+      assert.equal(new Set(used).size, 4)
     })
 
     test('stores a publish once that is sent again from another container after its answer was lost', async () => {

@@ -173,10 +173,12 @@ suite('gathering', () => {
 })
 
 suite('queues', () => {
-  test('a producer stays with one queue while it works', async () => {
+  test('a producer gives its requests to the queues in turn, so that every consumer has something to do', async () => {
     const { producer, publishes } = setUp({ queues: 16 })
-    for (const message of bodies(20)) await producer.publish('orders', message)
-    assert.equal(new Set(publishes().map(({ request }) => request.queueId)).size, 1)
+    for (const message of bodies(32)) await producer.publish('orders', message)
+    const asked = publishes().map(({ request }) => request.queueId)
+    assert.equal(new Set(asked.slice(0, 16)).size, 16)
+    assert.deepEqual(asked.slice(16), asked.slice(0, 16))
   })
 
   test('producers begin with different queues', async () => {
@@ -188,15 +190,23 @@ suite('queues', () => {
     assert.ok(new Set(queueIds).size > 3, String(queueIds))
   })
 
-  test('a producer prefers the queue to which the service moved it', async () => {
-    const { producer, publishes, meet } = setUp()
+  test('a producer stays for a while in the queue to which the service moved it', async () => {
+    const { producer, publishes, meet, clock } = setUp()
+    const { queueId } = await producer.publish('orders', { body: 'a' })
+    // Two further on: neither the last one nor the next in turn.
+    const other = ((queueId + 1) % 4) + 1
     meet({
       kind: 'answer',
-      answer: { suc: true, sleepTime: 0, offsets: [{ first: 0, count: 1, queueId: 3, offset: 9 }] },
+      answer: { suc: true, sleepTime: 0, offsets: [{ first: 0, count: 1, queueId: other, offset: 9 }] },
     })
-    assert.deepEqual(await producer.publish('orders', { body: 'a' }), { queueId: 3, offset: 9 })
-    await producer.publish('orders', { body: 'b' })
-    assert.equal(publishes()[1]?.request.queueId, 3)
+    assert.deepEqual(await producer.publish('orders', { body: 'b' }), { queueId: other, offset: 9 })
+    await producer.publish('orders', { body: 'c' })
+    await clock.advance(9_000)
+    await producer.publish('orders', { body: 'd' })
+    await clock.advance(2_000)
+    await producer.publish('orders', { body: 'e' })
+    const asked = publishes().map(({ request }) => request.queueId)
+    assert.deepEqual(asked.slice(2), [other, other, (other % 4) + 1])
   })
 
   test('the queues of a topic are asked for once in 20 seconds, and only while it publishes', async () => {
@@ -436,7 +446,12 @@ suite('deadline', () => {
 
 suite('bounded memory', () => {
   test('with whenFull wait, a publish waits for room and is then sent, in order', async () => {
-    const { producer, clock, service } = setUp({ maxBufferedMessages: 10, maxBatchMessages: 10, maxInFlight: 1 })
+    const { producer, clock, service } = setUp({
+      queues: 1,
+      maxBufferedMessages: 10,
+      maxBatchMessages: 10,
+      maxInFlight: 1,
+    })
     service.onRequest = operation => (operation === 'publish' ? { kind: 'delay', ms: 10 } : undefined)
     const all = bodies(35).map(message => producer.publish('orders', message))
     await clock.advance(1_000)

@@ -48,6 +48,13 @@ suite('commitOffset', () => {
     assert.equal((await firstQueue(service, consumerId)).offset, 4)
   })
 
+  test('ends where the log ends, however far a client thinks it is', async () => {
+    const { results } = await commit([{ offset: 9_999 }])
+    assert.equal(results?.[0]?.offset, 5)
+    await publish(service, ['f'])
+    assert.equal((await firstQueue(service, consumerId)).offset, 5)
+  })
+
   test('does not let a commit far beyond the log spoil the queue, once all in it is past retention', async () => {
     const { results } = await commit([{ offset: Number.MAX_SAFE_INTEGER }])
     assert.equal(results?.[0]?.offset, 5)

@@ -59,7 +59,10 @@ export async function sendParts(deps: SendDeps, topicName: string, parts: Part[]
       const timeoutMs = Math.min(deps.requestTimeoutMs, deadlineMs - nowMs)
       const answer = readPublishAnswer(await api.publish(request, { timeoutMs }), messages.length, isInDoubt)
       known = known ? merge(known, answer.outcomes) : answer.outcomes
-      if (!isKeyed && answer.queueId !== undefined) lane.queueId = answer.queueId
+      if (!isKeyed && answer.queueId !== undefined && answer.queueId !== lane.queueId) {
+        lane.queueId = answer.queueId
+        lane.settledUntilMs = clock.monotonic() + settleMs
+      }
       if (answer.waitMs === 0) return settleAll()
       waitMs = answer.waitMs
       // The service asks to wait also where its store gave no answer.
@@ -123,12 +126,15 @@ export async function sendParts(deps: SendDeps, topicName: string, parts: Part[]
   }
 }
 
-/** Stays with the lane's queue while the topic has it; otherwise one at random. None: the service will say why. */
+/** How long a lane stays in the queue that the service found by yielding to other publishers. */
+const settleMs = 10_000
+
+/** The queue after the lane's last one, or that one while the lane is settled; at first, any. None: the service will say why. */
 async function chooseQueue(deps: SendDeps, topicName: string, lane: Lane): Promise<number | undefined> {
   const queueIds = await deps.queues.get(topicName)
-  if (lane.queueId === undefined || !queueIds.includes(lane.queueId)) {
-    lane.queueId = queueIds[Math.floor(deps.random() * queueIds.length)]
-  }
+  const last = queueIds.indexOf(lane.queueId ?? 0)
+  if (last === -1) lane.queueId = queueIds[Math.floor(deps.random() * queueIds.length)]
+  else if (deps.clock.monotonic() >= lane.settledUntilMs) lane.queueId = queueIds[(last + 1) % queueIds.length]
   return lane.queueId
 }
 

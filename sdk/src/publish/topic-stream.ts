@@ -2,8 +2,11 @@ import type { Clock } from '../../../core/protocol/clock.ts'
 import { createFifo } from '../fifo.ts'
 import type { Part } from './call.ts'
 
-/** A place for one request under way, with the queue that its last request went to. */
-export type Lane = { queueId: number | undefined }
+/**
+ * A place for one request under way, with the queue that its last request went to. Requests go to the queues in turn;
+ * after the service had to choose another queue than the asked one, the lane stays there until `settledUntilMs`.
+ */
+export type Lane = { queueId: number | undefined; settledUntilMs: number }
 
 /** What a stream is made of. */
 export type StreamDeps = {
@@ -36,7 +39,7 @@ export type TopicStream = {
 export function createTopicStream(deps: StreamDeps): TopicStream {
   const { clock, maxBatchMessages, maxBatchBytes } = deps
   const gathered = createFifo<Part>()
-  const freeLanes: Lane[] = Array.from({ length: deps.maxInFlight }, () => ({ queueId: undefined }))
+  const freeLanes: Lane[] = Array.from({ length: deps.maxInFlight }, () => ({ queueId: undefined, settledUntilMs: 0 }))
   let messages = 0
   let bytes = 0
   let inFlight = 0
