@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { assignQueues } from '../../core/group/assign.ts'
+import { headingFor } from '../../core/group/handover.ts'
 import type { GroupSnapshot, QueueOffset } from '../../core/model.ts'
 import type { Store } from '../../core/store.ts'
 import { openDatabase } from '../../store/sqlite/database.ts'
@@ -72,13 +73,14 @@ export async function read(store: Store): Promise<GroupSnapshot> {
   return snapshot
 }
 
-export const ownersOf = ({ offsets }: GroupSnapshot) => offsets.map(offset => offset.consumerId)
+/** Who owns each queue, or will when its present owner has released it. */
+export const ownersOf = ({ offsets }: GroupSnapshot) => offsets.map(headingFor)
 
-/** Nothing is owed, and every queue is where it belongs: with a member that handles its topic, evenly. */
+/** Nothing is owed, and every queue is where it belongs, or on its way: to a member that handles its topic, evenly. */
 export function assertSettled(snapshot: GroupSnapshot): void {
   const { group, members, offsets } = snapshot
   assert.equal(group.rebalanceDone, group.rebalanceAsked, 'a rebalance is owed')
-  const current = new Map(offsets.map(offset => [offset.queueId, offset.consumerId]))
+  const current = new Map(offsets.map(offset => [offset.queueId, headingFor(offset)]))
   assert.deepEqual(assignQueues(members, offsets, current), current, 'the assignment is not what it should be')
   for (const offset of offsets) assert.ok(offset.rbVersion <= group.rbVersion, 'a queue is ahead of its group')
 }
@@ -111,12 +113,12 @@ export function watchGroup(store: Store) {
 const find = (snapshot: GroupSnapshot, { queueId }: QueueOffset) =>
   snapshot.offsets.find(offset => offset.queueId === queueId)
 
-/** True: the queue has another owner. */
+/** True: the queue has another owner, or is on its way to one. */
 function assertSuccessor(before: QueueOffset | undefined, after: QueueOffset): boolean {
   if (!before) return after.consumerId !== 0
   assert.ok(after.offsetVersion >= before.offsetVersion, 'an offsetVersion fell')
   assert.ok(after.offset >= before.offset, 'an offset fell')
-  if (after.consumerId === before.consumerId) return false
-  assert.ok(after.offsetVersion > before.offsetVersion, 'a queue has another owner with the same offsetVersion')
-  return true
+  const hasNewOwner = after.consumerId !== before.consumerId
+  if (hasNewOwner) assert.ok(after.offsetVersion > before.offsetVersion, 'two owners have the same offsetVersion')
+  return hasNewOwner || headingFor(after) !== headingFor(before)
 }

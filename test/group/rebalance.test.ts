@@ -45,15 +45,29 @@ describe('a rebalance', () => {
     assertSettled(await read(store))
   })
 
-  test('raises the offsetVersion of each queue that it moves, of no other, and keeps every offset', async () => {
+  test('asks an owner that lives to leave, with its offsetVersion, and keeps every offset', async () => {
     await makeGroup(store, { owners: [1, 1, 1, 1], members: [1, 2] })
     await run()
     const { offsets, group } = await read(store)
-    for (const { consumerId, offsetVersion, rbVersion, offset } of offsets) {
-      assert.equal(offsetVersion, consumerId === 2 ? 2 : 1)
-      assert.equal(rbVersion, consumerId === 2 ? group.rbVersion : 1)
-      assert.equal(offset, 10)
+    for (const { consumerId, nextConsumerId, offsetVersion, rbVersion, offset } of offsets) {
+      assert.deepEqual([consumerId, offsetVersion, offset], [1, 1, 10])
+      assert.equal(rbVersion, nextConsumerId === 2 ? group.rbVersion : 1)
     }
+  })
+
+  test('raises the offsetVersion of each queue that it takes from an owner that is gone, and of no other', async () => {
+    await makeGroup(store, { owners: [1, 1, 3, 3], members: [1, 2] })
+    await run()
+    const { offsets } = await read(store)
+    assert.deepEqual(
+      offsets.map(({ consumerId, offsetVersion }) => [consumerId, offsetVersion]),
+      [
+        [1, 1],
+        [1, 1],
+        [2, 2],
+        [2, 2],
+      ],
+    )
   })
 
   test('raises rbVersion and version once for all that it moves, and says when', async () => {
@@ -142,7 +156,7 @@ describe('a rebalance', () => {
     await makeGroup(store, { owners: [1, 1], members: [1, 2] })
     const { store: scripted, next } = scriptStore(store)
     next('moveQueue', async call => {
-      const released = { groupName, queueOffsetId: 1, offsetVersion: 1, offset: 15, release: true }
+      const released = { groupName, queueOffsetId: 1, offsetVersion: 1, offset: 15, release: true, nowMs }
       await store.commitOffset(released)
       return call.run()
     })
@@ -176,6 +190,8 @@ describe('a rebalance', () => {
       groupName,
       queueOffsetId: 1,
       expectedOffsetVersion: offset?.offsetVersion ?? 0,
+      expectedConsumerId: 1,
+      expectedNextConsumerId: undefined,
       consumerId: 99,
       rbVersion,
     }
@@ -190,9 +206,14 @@ describe('a rebalance', () => {
     await makeGroup(store, { owners: [1, 1], members: [1, 2] })
     await run()
     const { offsets, group: before } = await read(store)
-    for (const { queueOffsetId, offsetVersion: expectedOffsetVersion, consumerId } of offsets) {
-      const move = { groupName, queueOffsetId, expectedOffsetVersion, rbVersion: before.rbVersion + 1 }
-      await store.moveQueue({ ...move, consumerId: 3 - consumerId })
+    for (const { queueOffsetId, offsetVersion, consumerId, nextConsumerId } of offsets) {
+      const expected = {
+        expectedOffsetVersion: offsetVersion,
+        expectedConsumerId: consumerId,
+        expectedNextConsumerId: nextConsumerId,
+      }
+      const move = { groupName, queueOffsetId, ...expected, rbVersion: before.rbVersion + 1 }
+      await store.moveQueue({ ...move, consumerId: nextConsumerId ?? 1 })
     }
     await run()
     assert.equal((await group()).rbVersion, before.rbVersion + 1)
