@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
-import { startHost } from './host/host.ts'
-import { openDynamo, openFolder } from './host/store.ts'
+import { type Host, type HostOptions, startHost } from './host/host.ts'
+import { type HostStore, openDynamo, openFolder } from './host/store.ts'
 
 const program = new Command('pmq').description('PMQ Serverless on one machine')
 
@@ -10,9 +10,14 @@ type StartOptions = { port: number; dir: string; sessionTimeout: number }
 program
   .command('start')
   .description('run the whole service on this machine, for this machine alone (127.0.0.1, no keys)')
-  .option('--port <number>', 'port to listen on; 0 takes any that is free', wholeNumber, 8080)
+  .option('--port <number>', 'port to listen on; 0 takes any that is free', wholeNumber(0, 65_535), 8080)
   .option('--dir <folder>', 'folder that keeps everything', '.pmq')
-  .option('--session-timeout <seconds>', 'give up a consumer after this long without a heartbeat', wholeNumber, 30)
+  .option(
+    '--session-timeout <seconds>',
+    'give up a consumer after this long without a heartbeat',
+    wholeNumber(3, 3_600),
+    30,
+  )
   .addHelpText(
     'after',
     '\nPMQ_DYNAMODB_ENDPOINT keeps everything in that DynamoDB instead (tables pmq-log, pmq-registry).',
@@ -20,9 +25,8 @@ program
   .action(start)
 
 async function start({ port, dir, sessionTimeout }: StartOptions): Promise<void> {
-  const endpoint = process.env.PMQ_DYNAMODB_ENDPOINT
-  const opened = endpoint ? await openDynamo(endpoint, 'pmq', process.env) : await openFolder(resolve(dir))
-  const host = await startHost(opened, { port, sessionTimeoutMs: sessionTimeout * 1000 })
+  const opened = await openStore(resolve(dir))
+  const host = await listen(opened, { port, sessionTimeoutMs: sessionTimeout * 1000 })
   console.log(`PMQ Serverless listens on ${host.url}; everything is kept in ${host.place}
 
 Make a topic, a group, and subscribe one to the other:
@@ -47,9 +51,33 @@ Then publish and consume: README.md has a program. Ctrl-C stops the host.`)
   process.once('SIGTERM', stop)
 }
 
-function wholeNumber(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError(`${text} is not a whole number`)
-  return Number(text)
+async function openStore(folder: string): Promise<HostStore> {
+  const endpoint = process.env.PMQ_DYNAMODB_ENDPOINT
+  try {
+    return endpoint ? await openDynamo(endpoint, 'pmq', process.env) : await openFolder(folder)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    const place = endpoint ? `the DynamoDB of PMQ_DYNAMODB_ENDPOINT (${endpoint})` : `the folder ${folder} (--dir)`
+    throw new Error(`${place} cannot be used: ${reason}`, { cause })
+  }
+}
+
+async function listen(opened: HostStore, options: HostOptions): Promise<Host> {
+  try {
+    return await startHost(opened, options)
+  } catch (cause) {
+    if (!(cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE')) throw cause
+    throw new Error(`port ${options.port} is in use; choose another with --port, or 0 for any that is free`, { cause })
+  }
+}
+
+/** Reads an option that has to be a whole number within these bounds. */
+function wholeNumber(least: number, most: number): (text: string) => number {
+  return text => {
+    const value = Number(text)
+    if (/^\d+$/.test(text) && value >= least && value <= most) return value
+    throw new InvalidArgumentError(`${text} is not a whole number from ${least} to ${most}`)
+  }
 }
 
 program.parseAsync().catch(error => {

@@ -19,7 +19,9 @@ const consumer = client.consumer({
 await consumer.start()
 await Promise.all(['ann', 'bob', 'eve'].map(key => client.publish('orders', { key, body: `an order of ${key}` })))
 
-process.once('SIGINT', async () => {
-  await consumer.stop() // handlers end, their progress is committed, the group goes on without us
-  await client.close()
-})
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, async () => {
+    await consumer.stop() // handlers end, their progress is committed, the group goes on without us
+    await client.close()
+  })
+}

@@ -12,7 +12,7 @@ export function lockFolder(folder: string): () => void {
     lock.exec('PRAGMA busy_timeout = 0; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE')
   } catch (cause) {
     lock.close()
-    throw new Error(`${folder} is in use by another host; stop it, or choose another folder with --dir`, { cause })
+    throw new Error('another host uses it; stop that one, or choose another folder', { cause })
   }
   return () => lock.close()
 }

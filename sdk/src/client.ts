@@ -9,6 +9,7 @@ import { type Check, invalidOption, isFunction, isObject, isText, resolveOptions
 import { createProducer, type Producer } from './producer.ts'
 import type { ProducerOptions } from './producer-options.ts'
 import { createHttpTransport, type Transport } from './transport.ts'
+import { createWarner } from './warn.ts'
 
 /** How to reach the service, and how requests are made. */
 export type ClientOptions = {
@@ -20,7 +21,7 @@ export type ClientOptions = {
   requestTimeoutMs?: number | undefined
   /** The largest answer that is read, in bytes. @default 16777216 */
   maxAnswerBytes?: number | undefined
-  /** Takes the events of all producers and consumers of the client. */
+  /** Takes the events of all producers and consumers of the client. @default a process warning for each kind of trouble, once */
   onEvent?: EventListener | undefined
   /** Carries requests in place of HTTP, such as to a service in the same process; `url` and `headers` are not used then. */
   transport?: Transport | undefined
@@ -90,7 +91,7 @@ export function createClient(given: ClientOptions): Client {
     : createHttpTransport(options)
   const identity = describeClient()
   const api = createApi(call, identity)
-  const deps = { api, clock, random, requestTimeoutMs, emit: containListener(options.onEvent) }
+  const deps = { api, clock, random, requestTimeoutMs, emit: containListener(options.onEvent ?? createWarner()) }
   const producers = new Set<Producer>()
   const consumers = new Set<Consumer>()
   let closed: Promise<void> | undefined

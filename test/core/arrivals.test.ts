@@ -5,14 +5,17 @@ import { createManualClock } from '../support/manual-clock.ts'
 
 const settle = () => new Promise(resolve => setImmediate(resolve))
 
-/** A clock that knows who sleeps. */
+/** A clock that knows who sleeps, and who has. */
 function countingClock() {
   const clock = createManualClock()
   const sleeping = new Set<AbortSignal | undefined>()
+  const everSlept: (AbortSignal | undefined)[] = []
   return {
+    everSlept,
     clock: {
       ...clock,
       async sleep(ms: number, signal?: AbortSignal) {
+        everSlept.push(signal)
         sleeping.add(signal)
         await clock.sleep(ms, signal)
         sleeping.delete(signal)
@@ -78,7 +81,7 @@ describe('a wait', () => {
   })
 
   test('leaves nobody waiting behind, however it ends', async () => {
-    const { clock, sleeping, advance } = countingClock()
+    const { clock, sleeping, everSlept, advance } = countingClock()
     const arrivals = createArrivals(clock)
     const topics = ['a', 'b', 'a', 'c']
     const waits = Array.from({ length: 50 }, () => arrivals.wait(arrivals.mark(topics), 1_000))
@@ -89,9 +92,9 @@ describe('a wait', () => {
     await settle()
     advance(1_000)
     await late
-    // Whoever is announced now must find no waiter of before: it would be told of what is not for it.
     for (const topic of topics) arrivals.announce(topic)
-    assert.equal(sleeping.size, 0)
+    arrivals.close()
+    assert.equal(everSlept.at(-1)?.aborted, false, 'it is still known as one who waits')
   })
 
   test('is over when the process is about to end, and so is every later one', async () => {

@@ -1,0 +1,35 @@
+import type { ClientEvent, EventListener } from './events.ts'
+
+/**
+ * What listens where nobody else does: a warning of the process for each kind of trouble, once. Without it a client whose
+ * server is away, or whose handler always throws, would be silent for ever. No text of messages, nor of a handler's error,
+ * which may quote one.
+ */
+export function createWarner(warn: (text: string) => void = emitWarning): EventListener {
+  const warned = new Set<string>()
+  return event => {
+    const text = describe(event)
+    if (text === undefined || warned.has(text)) return
+    warned.add(text)
+    warn(`${text}. It goes on trying; further cases are not reported. Give onEvent to hear of all.`)
+  }
+}
+
+const emitWarning = (text: string) => process.emitWarning(text, 'PmqWarning')
+
+function describe(event: ClientEvent): string | undefined {
+  switch (event.type) {
+    case 'request_failed':
+      return `pmq-sdk: ${event.operation} failed (${event.error.code})`
+    case 'handler_failed':
+      return `pmq-sdk: the handler of ${event.topicName} failed (${nameOf(event.error)})`
+    case 'no_handler':
+      return `pmq-sdk: group ${event.groupName} has messages of ${event.topicName}, which has no handler here`
+    case 'expired':
+      return `pmq-sdk: the service gave this consumer of ${event.groupName} up, since it heard no heartbeat in time`
+    default:
+      return undefined
+  }
+}
+
+const nameOf = (error: unknown) => (error instanceof Error ? error.name : typeof error)
