@@ -1,3 +1,5 @@
+import type { LRUCache } from 'lru-cache'
+import { createLru } from '../lru.ts'
 import type { Batch, BatchHeader } from '../model.ts'
 import { fullJitterMs } from '../protocol/backoff.ts'
 import type { Clock } from '../protocol/clock.ts'
@@ -62,24 +64,38 @@ const endOfLog = Number.MAX_SAFE_INTEGER
 
 export function createAppender(deps: AppendDeps): Appender {
   const boundaries = createBoundaries(deps.clock.now)
+  const passes = createLru<number, number>(maxPasses)
   // Where a later put could take effect without the earlier one, it would leave a hole: one at a time for each queue.
-  const inTurn: InTurn = deps.store.appendsInOrder ? (_queueId, append) => append() : createLanes()
+  const inTurn: InTurn = deps.store.appendsInOrder ? (_queueId, append) => append(false) : createLanes()
   return request => {
     // From the call on: a caller who has waited too long for its turn may be gone, and its next attempt stored already.
     const deadlineMs = deps.clock.now() + appendDeadlineMs
-    return inTurn(request.queueId, () => appendOnce(deps, boundaries, request, deadlineMs))
+    const calledAtMs = deps.clock.monotonic()
+    const { queueId } = request
+    const passesBefore = passes.get(queueId)
+    return inTurn(queueId, hasWaited => {
+      const hasPassed = boundaries.get(queueId) === undefined || passes.get(queueId) !== passesBefore
+      const mayBeStored = hasWaited && hasPassed
+      const waitedMs = deps.clock.monotonic() - calledAtMs
+      // Its next attempt may be among what went by meanwhile: to look for it is as if it were the retry.
+      const asked = mayBeStored ? { ...request, lookBackMs: Math.max(waitedMs, request.lookBackMs ?? 0) } : request
+      return appendOnce({ ...deps, boundaries, passes }, asked, deadlineMs)
+    })
   }
 }
 
-async function appendOnce(
-  deps: AppendDeps,
-  boundaries: Boundaries,
-  request: AppendRequest,
-  deadlineMs: number,
-): Promise<AppendResult> {
-  const { store, clock, random } = deps
+/**
+ * `passes`: per queue, how often this container went past batches of others. Whoever waited for its turn meanwhile begins
+ * behind batches that it has not seen.
+ */
+type Appending = AppendDeps & { boundaries: Boundaries; passes: LRUCache<number, number> }
+const maxPasses = 10_000
+const countPass = (passes: Appending['passes'], queueId: number) => passes.set(queueId, (passes.get(queueId) ?? 0) + 1)
+
+async function appendOnce(deps: Appending, request: AppendRequest, deadlineMs: number): Promise<AppendResult> {
+  const { store, clock, random, boundaries, passes } = deps
   const { queueId, count, publishId } = request
-  const start = await findStart(deps, boundaries, request)
+  const start = await findStart(deps, request)
   if (start.own !== undefined) return { outcome: 'found', base: start.own.base }
 
   // Read now: since the end was learned, other appends of this container may have gone on from there.
@@ -106,6 +122,7 @@ async function appendOnce(
         base = endOf(result.winner)
         if (isFarthest) boundaries.set(queueId, base, nowMs)
         if (result.winner.publishId === publishId) return { outcome: 'found', base: result.winner.base }
+        countPass(passes, queueId)
         if (isFirstRefusal) {
           isFirstRefusal = false
           break
@@ -113,6 +130,7 @@ async function appendOnce(
         if (!request.pinned) return { outcome: 'contended' }
         await pause()
         const walk = await walkToTail(deps, request, base)
+        countPass(passes, queueId)
         if (walk.own !== undefined) return { outcome: 'found', base: walk.own.base }
         base = walk.end
         break
@@ -131,14 +149,18 @@ async function appendOnce(
 type Start = { end: number; own?: BatchHeader }
 
 /** The boundary to begin at: what is appended behind it is seen on the way. Or the batch of an earlier attempt. */
-async function findStart(deps: AppendDeps, boundaries: Boundaries, request: AppendRequest): Promise<Start> {
+async function findStart(deps: Appending, request: AppendRequest): Promise<Start> {
+  const { boundaries, passes } = deps
   const { topicName, queueId, publishId, lookBackMs } = request
   const known = boundaries.get(queueId)
   if (lookBackMs === undefined && known !== undefined) return { end: known }
 
   const askedAtMs = deps.clock.now()
   const { end, tail } = await readEnd(deps, topicName, queueId)
-  if (boundaries.get(queueId) === undefined) boundaries.set(queueId, end, askedAtMs)
+  if (boundaries.get(queueId) === undefined) {
+    boundaries.set(queueId, end, askedAtMs)
+    countPass(passes, queueId)
+  }
   // An attempt that was slow to come here may find itself overtaken by the next one.
   if (tail?.publishId === publishId) return { end, own: tail }
   if (lookBackMs === undefined) return { end }
