@@ -25,7 +25,8 @@ program
   .action(start)
 
 async function start({ port, dir, sessionTimeout }: StartOptions): Promise<void> {
-  const opened = await openStore(resolve(dir))
+  const failure = Promise.withResolvers<Error>()
+  const opened = await openStore(resolve(dir), failure.resolve)
   const host = await listen(opened, { port, sessionTimeoutMs: sessionTimeout * 1000 })
   console.log(`PMQ Serverless listens on ${host.url}; everything is kept in ${host.place}
 
@@ -40,21 +41,26 @@ Then publish and consume: README.md has a program. Ctrl-C stops the host.`)
     if (stopping) return
     stopping = true
     host.stop().then(
-      () => console.log('stopped; nothing is lost'),
+      () => console.log(process.exitCode ? 'stopped' : 'stopped; nothing is lost'),
       error => {
         console.error(error)
         process.exitCode = 1
       },
     )
   }
+  failure.promise.then(error => {
+    console.error(`${error.message}: the host stops, and has to be started again`, error.cause ?? '')
+    process.exitCode = 1
+    stop()
+  })
   process.once('SIGINT', stop)
   process.once('SIGTERM', stop)
 }
 
-async function openStore(folder: string): Promise<HostStore> {
+async function openStore(folder: string, onFailure: (error: Error) => void): Promise<HostStore> {
   const endpoint = process.env.PMQ_DYNAMODB_ENDPOINT
   try {
-    return endpoint ? await openDynamo(endpoint, 'pmq', process.env) : await openFolder(folder)
+    return endpoint ? await openDynamo(endpoint, 'pmq', process.env) : await openFolder(folder, onFailure)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     const place = endpoint ? `the DynamoDB of PMQ_DYNAMODB_ENDPOINT (${endpoint})` : `the folder ${folder} (--dir)`

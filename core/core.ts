@@ -3,7 +3,7 @@ import { type Arrivals, createArrivals, groupArrival } from './arrivals.ts'
 import { type Appender, createAppender, findEnd } from './log/append.ts'
 import type { Compression } from './log/encoding.ts'
 import { createLogReader, type LogReader } from './log/read.ts'
-import { resumeAt } from './log/resume.ts'
+import { readHeads } from './log/resume.ts'
 import { createLru } from './lru.ts'
 import type { Group, TopicSnapshot } from './model.ts'
 import type { Clock } from './protocol/clock.ts'
@@ -85,11 +85,18 @@ export function createCore(deps: CoreDeps): Core {
   const { store, clock, random, settings } = deps
   const arrivals = createArrivals(clock)
   const groups = remember(clock, settings.groupCacheMs, name => store.readGroupRecord(name))
+  // A batch outlives its retention by a day, so that what was committed a moment ago is no news to an empty log. Many
+  // queues of a topic that are asked at once share one look.
+  const heads = remember(clock, headsLifeMs, name => readHeads(store, name))
   const appendDeps = {
     store,
     clock,
     random,
-    resumeAt: (topicName: string, queueId: number, deep: boolean) => resumeAt(core, topicName, queueId, deep),
+    resumeAt: async (topicName: string, queueId: number, deep: boolean) => {
+      if (deep) return (await heads.get(topicName))?.get(queueId) ?? 1
+      const topic = await core.topics.get(topicName)
+      return topic?.queues.find(queue => queue.queueId === queueId)?.checkpoint ?? 1
+    },
   }
   const core: Core = {
     ...deps,
@@ -116,6 +123,7 @@ export function groupHasChanged(core: Core, groupName: string): void {
 export type Remembered<T> = { get(name: string): Promise<T | undefined>; forget(name: string): void }
 
 const maxRemembered = 10_000
+const headsLifeMs = 1_000
 
 function remember<T>(clock: Clock, lifeMs: number, read: (name: string) => Promise<T | undefined>): Remembered<T> {
   const known = createLru<string, { value: Promise<T | undefined>; readAtMs: number }>(maxRemembered)

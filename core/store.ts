@@ -179,7 +179,10 @@ export type QueueMove = {
   consumerId: number
   /** The owner may finish, and then the queue is this one's. */
   leaving?: { nextConsumerId: number; sinceMs: number }
-  /** The `rbVersion` that the group will have when the move is told. */
+  /**
+   * The `rbVersion` by which the group will tell of the move: the move is refused unless it is the next one. A run that
+   * another has overtaken could die with its moves untold.
+   */
   rbVersion: number
 }
 

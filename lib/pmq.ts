@@ -89,7 +89,18 @@ export class Pmq extends Construct {
     grant(admin, tables.log, 'Query')
     grant(admin, tables.registry, 'BatchGetItem', 'PutItem', 'Query', 'UpdateItem')
     grant(tick, tables.log, 'Query')
-    grant(tick, tables.registry, 'BatchGetItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem')
+    // The check is of a group's version, beside each move of a queue.
+    grant(
+      tick,
+      tables.registry,
+      'BatchGetItem',
+      'ConditionCheckItem',
+      'DeleteItem',
+      'GetItem',
+      'PutItem',
+      'Query',
+      'UpdateItem',
+    )
     bus.grantPutEventsTo(consume.role)
     bus.grantPutEventsTo(admin.role)
 
@@ -109,7 +120,7 @@ export class Pmq extends Construct {
   }
 }
 
-type Action = 'BatchGetItem' | 'DeleteItem' | 'GetItem' | 'PutItem' | 'Query' | 'UpdateItem'
+type Action = 'BatchGetItem' | 'ConditionCheckItem' | 'DeleteItem' | 'GetItem' | 'PutItem' | 'Query' | 'UpdateItem'
 
 /**
  * By action, as far as the use cases of a function go; a transaction needs the actions of its items. CDK's

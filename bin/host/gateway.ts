@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import type { APIGatewayProxyEventV2, Context } from 'aws-lambda'
 import { type Endpoint, endpoints, type FunctionName } from '../../core/protocol/endpoints.ts'
@@ -43,7 +44,7 @@ export function toEvent(
   matched: Matched,
   path: string,
   query: string,
-  body: string,
+  body: Buffer,
   requestId: string,
 ): APIGatewayProxyEventV2 {
   const headers: Record<string, string> = {}
@@ -51,6 +52,8 @@ export function toEvent(
     if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(',') : value
   }
   const method = request.method ?? 'GET'
+  // What is no text travels as base64, as with API Gateway; decoded here, its bytes would be lost.
+  const isText = isUtf8(body)
   return {
     version: '2.0',
     routeKey: matched.routeKey,
@@ -76,8 +79,8 @@ export function toEvent(
       time: '',
       timeEpoch: 0,
     },
-    ...(body !== '' && { body }),
-    isBase64Encoded: false,
+    ...(body.length > 0 && { body: isText ? body.toString() : body.toString('base64') }),
+    isBase64Encoded: !isText,
   }
 }
 

@@ -2,7 +2,6 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createCore, defaultSettings, groupHasChanged } from '../../core/core.ts'
 import { rebalance } from '../../core/group/rebalance.ts'
-import { ttlDelayMs } from '../../core/log/boundaries.ts'
 import { systemClock } from '../../core/protocol/clock.ts'
 import { tick } from '../../core/tick.ts'
 import { adminRoutes } from '../../functions/edge/admin-routes.ts'
@@ -69,7 +68,7 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
     try {
       const { failed } = await tick(core)
       for (const { what, cause } of failed) logError('the tick could not finish', { what }, cause)
-      await opened.trim(systemClock.now() - ttlDelayMs)
+      await opened.upkeep(systemClock.now())
     } catch (error) {
       logError('the tick failed', {}, error)
     }

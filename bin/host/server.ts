@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { FunctionName } from '../../core/protocol/endpoints.ts'
 import type { HttpHandler } from '../../functions/edge/http.ts'
 import { matchRoute, toContext, toEvent } from './gateway.ts'
@@ -30,6 +36,7 @@ async function serve(
   const path = decodePath(rawPath)
   const matched = path === undefined ? undefined : matchRoute(request.method ?? 'GET', path)
   if (path === undefined || !matched) return answer(response, 404, '{"message":"Not Found"}')
+  if (!isAddressedHere(request.headers)) return answer(response, 403, '{"message":"Forbidden"}')
   const body = await readBody(request)
   if (body === undefined) {
     response.setHeader('connection', 'close')
@@ -40,6 +47,16 @@ async function serve(
   const result = await handlers[matched.functionName](event, toContext(requestId))
   for (const [name, value] of Object.entries(result.headers ?? {})) response.setHeader(name, String(value))
   answer(response, result.statusCode ?? 200, result.body ?? '')
+}
+
+const hereOnly = /^(https?:\/\/)?(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i
+
+/**
+ * The host asks for no key, and is for this machine alone: a page of another site that is open in a browser here must not
+ * use it, neither directly (`Origin`) nor by a name that it lets point here (`Host`).
+ */
+function isAddressedHere({ host = '', origin }: IncomingHttpHeaders): boolean {
+  return hereOnly.test(host) && (origin === undefined || hereOnly.test(origin))
 }
 
 function answer(response: ServerResponse, status: number, body: string): void {
@@ -57,8 +74,8 @@ function decodePath(path: string): string | undefined {
   }
 }
 
-/** The body as text; undefined if it is larger than a Lambda would be given. */
-async function readBody(request: IncomingMessage): Promise<string | undefined> {
+/** The body; undefined if it is larger than a Lambda would be given. */
+async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
   const chunks: Buffer[] = []
   let bytes = 0
   for await (const chunk of request) {
@@ -66,5 +83,6 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
     if (bytes > maxRequestBytes) return undefined
     chunks.push(chunk)
   }
-  return chunks.length === 1 ? String(chunks[0]) : Buffer.concat(chunks).toString()
+  const [only] = chunks
+  return chunks.length === 1 && only ? only : Buffer.concat(chunks)
 }

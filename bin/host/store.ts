@@ -1,5 +1,6 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { ttlDelayMs } from '../../core/log/boundaries.ts'
 import type { Compression } from '../../core/log/encoding.ts'
 import type { Store } from '../../core/store.ts'
 import { createClient } from '../../store/dynamo/client.ts'
@@ -14,21 +15,33 @@ export type HostStore = {
   compression: Compression
   /** What to call the place in a message to the user. */
   place: string
-  /** Does what TTL does, where nobody else does it. */
-  trim(beforeMs: number): Promise<void>
+  /** Does what nobody else does here: deletes what is past retention for a day, and looks whether its place is still there. */
+  upkeep(nowMs: number): Promise<void>
   close(): Promise<void>
 }
 
-export async function openFolder(folder: string): Promise<HostStore> {
+/** Deletes so many batches at once: a greater number would keep everybody waiting. */
+const trimAtOnce = 2_000
+
+/** `onFailure` is called when nothing can be stored in the folder any more. */
+export async function openFolder(folder: string, onFailure: (error: Error) => void): Promise<HostStore> {
   await mkdir(folder, { recursive: true })
   const unlock = lockFolder(folder)
-  const store = openSqliteStore(join(folder, 'pmq.db'))
+  const file = join(folder, 'pmq.db')
+  const store = openSqliteStore(file, { onFailure })
+  const { ino } = await stat(file)
   return {
     store,
     compression: 'fast',
     place: folder,
-    async trim(beforeMs) {
-      await store.trim(beforeMs)
+    async upkeep(nowMs) {
+      // The system keeps a deleted file for as long as it is open: what is written to it would be gone with the process.
+      const isThere = await stat(file).then(
+        found => found.ino === ino,
+        () => false,
+      )
+      if (!isThere) return onFailure(new Error(`${file} was deleted or replaced while the host was running`))
+      while ((await store.trim(nowMs - ttlDelayMs, trimAtOnce)) === trimAtOnce) {}
     },
     async close() {
       await store.close()
@@ -45,5 +58,5 @@ export async function openDynamo(endpoint: string, tablePrefix: string, env: Nod
   const tables = { logTable: `${tablePrefix}-log`, registryTable: `${tablePrefix}-registry` }
   await createTables(client, tables)
   const store = openDynamoStore({ client, ...tables })
-  return { store, compression: 'small', place: endpoint, trim: async () => {}, close: () => store.close() }
+  return { store, compression: 'small', place: endpoint, upkeep: async () => {}, close: () => store.close() }
 }

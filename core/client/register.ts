@@ -10,15 +10,16 @@ export async function register(core: Core, request: RegisterRequest): Promise<Re
   if (!name) return { suc: false, msg: 'ConsumerName不能为空！' }
   if (!clientIp) return { suc: false, msg: 'Ip不能为空！' }
   if (!sdkVersion) return { suc: false, msg: 'SdkVersion不能为空！' }
-  const known = await core.store.findConsumer(name)
   const consumerId = await core.store.registerConsumer({
-    consumerId: known?.consumerId ?? (await core.store.takeIds('consumer', 1)),
+    // A known consumer may be given up at this very moment. If it is, it comes back as a new one: by its old id it would
+    // be taken out of its groups again by whoever is giving it up.
+    consumerId: await core.store.takeIds('consumer', 1),
     name,
     ip: clientIp,
     sdkVersion,
     lan: lan ?? '',
     heartbeatAtMs: core.clock.now(),
-    groupNames: known?.groupNames ?? [],
+    groupNames: [],
   })
   return { suc: true, id: consumerId }
 }

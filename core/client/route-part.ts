@@ -8,6 +8,7 @@ import type { Part } from './store-placement.ts'
 export type Routed = { queueId: number; result: AppendResult }
 export type Unrouted = Omit<AppendRequest, 'queueId' | 'pinned' | 'lookBackMs'>
 
+const lookUpsAtOnce = 25
 /** Retried publishes without an age look back as far as a client's patience may reach. */
 const defaultLookBackMs = 15 * 60_000
 
@@ -59,10 +60,14 @@ async function findElsewhere(
   publishId: string,
   lookBackMs: number,
 ): Promise<Routed | undefined> {
-  for (const { queueId } of snapshot.queues) {
-    if (queueId === first) continue
-    const found = await findPublish(core, queueId, publishId, lookBackMs)
-    if (found) return { queueId, result: { outcome: 'found', base: found.base } }
+  const others = snapshot.queues.filter(queue => queue.queueId !== first)
+  for (let from = 0; from < others.length; from += lookUpsAtOnce) {
+    const looked = others.slice(from, from + lookUpsAtOnce).map(async ({ queueId }): Promise<Routed | undefined> => {
+      const found = await findPublish(core, queueId, publishId, lookBackMs)
+      return found && { queueId, result: { outcome: 'found', base: found.base } }
+    })
+    const found = (await Promise.all(looked)).find(routed => routed !== undefined)
+    if (found) return found
   }
   return undefined
 }

@@ -9,12 +9,16 @@ import type { GroupSnapshot } from '../model.ts'
 export async function expireMembers(core: Core, { members }: GroupSnapshot): Promise<void> {
   const consumers = await core.store.readConsumers(members.map(member => member.consumerId))
   const heartbeats = new Map(consumers.map(consumer => [consumer.consumerId, consumer.heartbeatAtMs]))
-  const heartbeatBeforeMs = core.clock.now() - core.settings.sessionTimeoutMs
+  const nowMs = core.clock.now()
+  // One from the future is of a clock that was set back since; a consumer that lives soon sends another.
+  const isDead = (heartbeatAtMs: number) => Math.abs(nowMs - heartbeatAtMs) > core.settings.sessionTimeoutMs
   for (const member of members) {
     const heartbeatAtMs = heartbeats.get(member.consumerId)
     if (heartbeatAtMs === undefined) {
       await leave(core, member.consumerId, [member.groupName])
-    } else if (heartbeatAtMs < heartbeatBeforeMs) {
+    } else if (isDead(heartbeatAtMs)) {
+      // Unless it was heard of since it was read.
+      const heartbeatBeforeMs = heartbeatAtMs + 1
       const removed = await core.store.removeConsumer(member.consumerId, { heartbeatBeforeMs })
       if (removed) await leave(core, member.consumerId, removed.groupNames)
     }

@@ -34,12 +34,13 @@ export function decideHandover(
 export const headingFor = (offset: QueueOffset) => offset.nextConsumerId ?? offset.consumerId
 
 /** The record after a move; undefined: a conflict, since the queue is not as the mover has read it. */
-export function afterMove(offset: QueueOffset, move: QueueMove): QueueOffset | undefined {
+export function afterMove(offset: QueueOffset, group: { rbVersion: number }, move: QueueMove): QueueOffset | undefined {
   const { nextConsumerId, leavingSinceMs: _since, ...rest } = offset
   const isAsRead =
     offset.offsetVersion === move.expectedOffsetVersion &&
     offset.consumerId === move.expectedConsumerId &&
-    nextConsumerId === move.expectedNextConsumerId
+    nextConsumerId === move.expectedNextConsumerId &&
+    group.rbVersion + 1 === move.rbVersion
   if (!isAsRead) return undefined
   const { consumerId, leaving, rbVersion } = move
   const offsetVersion = offset.offsetVersion + (isFencing(move) ? 1 : 0)

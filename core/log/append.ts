@@ -189,9 +189,11 @@ async function readEnd(
   topicName: string,
   queueId: number,
 ): Promise<{ end: number; tail: BatchHeader | undefined }> {
-  const tail = await findTail(deps.store, queueId)
+  let tail = await findTail(deps.store, queueId)
   const isTrusted = tail !== undefined && !isDueForDeletion(tail, deps.clock.now())
   const resumesAt = await deps.resumeAt(topicName, queueId, !isTrusted)
+  // Meanwhile others may have begun the log anew, and a commit that was seen may end in the middle of their batch.
+  if (!isTrusted) tail = await findTail(deps.store, queueId)
   return { end: Math.max(tail === undefined ? 1 : endOf(tail), resumesAt), tail }
 }
 

@@ -1,23 +1,18 @@
-import type { Core } from '../core.ts'
+import type { Store } from '../store.ts'
 
 /**
- * The lowest offset at which a queue's log may go on, by what the registry knows of it ("never forget the head"): TTL can
- * remove every batch of a quiet queue, but its offsets must not begin anew. The checkpoint is what the tick last recorded;
- * `deep` also asks what the queue's groups have committed, which the commit has cut to where the log ended.
+ * By queue, the lowest offset at which its log may go on, by what the registry knows of a topic ("never forget the head"):
+ * TTL can remove every batch of a quiet queue, but its offsets must not begin anew. It is the greatest of the checkpoint,
+ * which the tick recorded last, and of what groups have committed, which a commit has cut to where the log ended.
  */
-export async function resumeAt(
-  core: Pick<Core, 'store' | 'topics'>,
-  topicName: string,
-  queueId: number,
-  deep: boolean,
-): Promise<number> {
-  const snapshot = deep ? await core.store.readTopic(topicName) : await core.topics.get(topicName)
-  const checkpoint = snapshot?.queues.find(queue => queue.queueId === queueId)?.checkpoint ?? 1
-  if (!deep || snapshot === undefined) return checkpoint
-  const groups = await Promise.all(snapshot.groupNames.map(groupName => core.store.readGroup(groupName)))
-  const committed = groups
-    .flatMap(group => group?.offsets ?? [])
-    .filter(offset => offset.queueId === queueId)
-    .map(offset => offset.offset + 1)
-  return Math.max(checkpoint, ...committed)
+export async function readHeads(store: Store, topicName: string): Promise<Map<number, number> | undefined> {
+  const snapshot = await store.readTopic(topicName)
+  if (snapshot === undefined) return undefined
+  const heads = new Map(snapshot.queues.map(queue => [queue.queueId, queue.checkpoint]))
+  const groups = await Promise.all(snapshot.groupNames.map(groupName => store.readGroup(groupName)))
+  for (const { queueId, offset } of groups.flatMap(group => group?.offsets ?? [])) {
+    const head = heads.get(queueId)
+    if (head !== undefined) heads.set(queueId, Math.max(head, offset + 1))
+  }
+  return heads
 }

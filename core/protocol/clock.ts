@@ -7,9 +7,12 @@ export interface Clock {
   now(): number
   /** Milliseconds from an arbitrary origin that never go back; for measuring durations. */
   monotonic(): number
-  /** Resolves after `ms` milliseconds, or as soon as `signal` aborts (it never rejects: check the signal). */
+  /** Resolves after `ms` milliseconds (24 days at most), or as soon as `signal` aborts (it never rejects: check the signal). */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
+
+/** A greater one overflows, and a timer of it fires at once. */
+const longestTimerMs = 2 ** 31 - 1
 
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -22,7 +25,7 @@ export const systemClock: Clock = {
         signal?.removeEventListener('abort', done)
         resolve()
       }
-      const timer = setTimeout(done, ms)
+      const timer = setTimeout(done, Math.min(ms, longestTimerMs))
       signal?.addEventListener('abort', done, { once: true })
     })
   },

@@ -47,10 +47,13 @@ function readErrorBody(body: unknown): { code: string; message: string; requestI
   }
 }
 
+/** Whatever a server or something in front of it asks for: a client that waits for a day is as good as dead. */
+export const longestRetryAfterMs = 60_000
+
 /** `Retry-After` is a number of seconds or a date. */
 function readRetryAfter(header: string | undefined, nowMs: number): number | undefined {
   if (!header) return undefined
   const seconds = Number(header)
   const waitMs = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - nowMs
-  return waitMs >= 0 ? waitMs : undefined
+  return waitMs >= 0 ? Math.min(waitMs, longestRetryAfterMs) : undefined
 }

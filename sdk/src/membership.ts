@@ -55,6 +55,12 @@ const leaveTimeoutMs = 3_000
 const leaveAttempts = 2
 const leavePauseMs = 200
 
+/** What the service asks for, within bounds: whatever it says, heartbeats neither flood it nor end. */
+function heartbeatPauseMs(askedSeconds: unknown, longestMs: number): number {
+  const askedMs = typeof askedSeconds === 'number' && askedSeconds >= 1 ? askedSeconds * 1000 : longestMs
+  return Math.min(longestMs, askedMs)
+}
+
 /** Makes a membership that has not begun: `join` is next, then `run`. */
 export function createMembership(deps: MembershipDeps): Membership {
   const { api, clock, random, emit, consumerName } = deps
@@ -153,7 +159,7 @@ export function createMembership(deps: MembershipDeps): Membership {
         if (answer.deleted === 1) return expire()
         watch.sawVersion(answer.versions?.[groupName])
         failures = 0
-        waitMs = Math.min(deps.heartbeatIntervalMs, answer.heatbeatTime * 1000)
+        waitMs = heartbeatPauseMs(answer.heatbeatTime, deps.heartbeatIntervalMs)
       } catch (thrown) {
         if (signal.aborted) return
         waitMs = Math.min(deps.heartbeatIntervalMs, 100 + fullJitterMs(heartbeatBackoff, failures++, random))

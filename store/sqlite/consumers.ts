@@ -19,7 +19,11 @@ export function createConsumers(database: Database, written: Records, durable: R
         const { consumerId } = written.get<NameRecord>(keys.consumerName(consumer.name)) ?? consumer
         const known = written.get<Consumer>(keys.consumer(consumerId))
         written.put(keys.consumerName(consumer.name), { consumerId })
-        written.put(keys.consumer(consumerId), { ...consumer, consumerId, groupNames: known?.groupNames ?? [] })
+        written.put(keys.consumer(consumerId), {
+          ...consumer,
+          consumerId,
+          groupNames: known?.groupNames ?? consumer.groupNames,
+        })
         return consumerId
       }),
 

@@ -35,8 +35,16 @@ const schema = `
 
 type Waiter = { resolve: () => void; reject: (error: unknown) => void }
 
-export function openDatabase(path: string): Database {
-  const writer = new DatabaseSync(path)
+export type DatabaseOptions = {
+  /** Called once, when the store refuses everything from then on. */
+  onFailure?: (error: StoreError) => void
+}
+
+/** Another program that reads the file, such as a backup, may lock it for a moment. */
+const patienceMs = 1_000
+
+export function openDatabase(path: string, { onFailure }: DatabaseOptions = {}): Database {
+  const writer = new DatabaseSync(path, { timeout: patienceMs })
   // FULL: a commit returns after the fsync of the write-ahead log. A larger log is folded back less often.
   writer.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000;')
   writer.exec(schema)
@@ -46,6 +54,7 @@ export function openDatabase(path: string): Database {
 
   /** Nobody hears that a write was done which shared the transaction: whether it is durable is not known. */
   function fail(cause: unknown): StoreError {
+    const isFirst = failure === undefined
     failure ??= new StoreError('unavailable', `the store ${path} failed while writing and has to be opened again`, {
       cause,
     })
@@ -53,6 +62,7 @@ export function openDatabase(path: string): Database {
     waiters = undefined
     if (writer.isTransaction) writer.exec('ROLLBACK')
     for (const waiter of rejected) waiter.reject(failure)
+    if (isFirst) onFailure?.(failure)
     return failure
   }
 
@@ -83,6 +93,11 @@ export function openDatabase(path: string): Database {
         if (failure) return reject(failure)
         try {
           waiters ??= begin()
+        } catch (cause) {
+          // Nothing was written yet, and nothing is in doubt: the next one may succeed.
+          return reject(new StoreError('throttled', `the store ${path} is locked by another program`, { cause }))
+        }
+        try {
           const value = act()
           waiters.push({ resolve: () => resolve(value), reject })
         } catch (error) {

@@ -145,7 +145,8 @@ export function createGroups(database: Database, written: Records, durable: Reco
       database.write(() => {
         const key = keys.queueOffset(move.groupName, move.queueOffsetId)
         const offset = written.get<QueueOffset>(key)
-        const moved = offset && afterMove(offset, move)
+        const group = written.get<Group>(keys.group(move.groupName))
+        const moved = offset && group && afterMove(offset, group, move)
         if (!moved) return 'conflict'
         written.put(key, moved)
         return 'moved'

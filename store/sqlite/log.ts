@@ -7,7 +7,7 @@ import type { Database } from './database.ts'
 const header = 'q, o, n, p, t, e'
 
 /** The log in SQLite: one row for each batch, in order of queue and offset. */
-export function createLog(database: Database): LogStore & { trim(beforeMs: number): Promise<number> } {
+export function createLog(database: Database): LogStore & { trim(beforeMs: number, limit: number): Promise<number> } {
   const { reader, writer } = database
   const insert = writer.prepare(`INSERT INTO log (${header}, c, b) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
   const lastWritten = writer.prepare(`SELECT ${header} FROM log WHERE q = ? ORDER BY o DESC LIMIT 1`)
@@ -18,7 +18,9 @@ export function createLog(database: Database): LogStore & { trim(beforeMs: numbe
   const headersDown = reader.prepare(`SELECT ${header} FROM log WHERE q = ? AND o <= ? ORDER BY o DESC LIMIT ?`)
   const nextQueue = writer.prepare('SELECT MIN(q) AS q FROM log WHERE q > ?')
   const firstKept = writer.prepare('SELECT o FROM log WHERE q = ? AND e > ? ORDER BY o LIMIT 1')
-  const deleteBelow = writer.prepare('DELETE FROM log WHERE q = ? AND o < ?')
+  const deleteBelow = writer.prepare(
+    'DELETE FROM log WHERE q = ? AND o IN (SELECT o FROM log WHERE q = ? AND o < ? ORDER BY o LIMIT ?)',
+  )
 
   return {
     appendsInOrder: true,
@@ -62,13 +64,17 @@ export function createLog(database: Database): LogStore & { trim(beforeMs: numbe
         (direction === 'forward' ? headersUp : headersDown).all(queueId, fromOffset, limit).map(toHeader),
       ),
 
-    /** Deletes the batches at the head of each queue whose retention ended before `beforeMs`; returns how many. */
-    trim: beforeMs =>
+    /**
+     * Deletes batches at the head of each queue whose retention ended before `beforeMs`, at most `limit` of them; returns
+     * how many. The last batch of a queue stays whatever its age: it says where the queue's offsets go on, also when no
+     * process ran for as long as a checkpoint may be late.
+     */
+    trim: (beforeMs, limit) =>
       database.write(() => {
         let deleted = 0
-        for (let queueId = next(0); queueId !== undefined; queueId = next(queueId)) {
-          const kept = firstKept.get(queueId, beforeMs)
-          deleted += Number(deleteBelow.run(queueId, kept ? Number(kept.o) : Number.MAX_SAFE_INTEGER).changes)
+        for (let queueId = next(0); queueId !== undefined && deleted < limit; queueId = next(queueId)) {
+          const kept = firstKept.get(queueId, beforeMs) ?? lastWritten.get(queueId)
+          if (kept) deleted += Number(deleteBelow.run(queueId, queueId, Number(kept.o), limit - deleted).changes)
         }
         return deleted
       }),

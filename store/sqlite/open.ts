@@ -1,18 +1,19 @@
 import type { Store } from '../../core/store.ts'
 import { createConsumers } from './consumers.ts'
-import { type Database, openDatabase } from './database.ts'
+import { type Database, type DatabaseOptions, openDatabase } from './database.ts'
 import { createGroups } from './groups.ts'
 import { createLog } from './log.ts'
 import { createRecords } from './records.ts'
 import { createTopics } from './topics.ts'
 
 export type SqliteStore = Store & {
-  /** Deletes batches from the head of each queue whose retention ended before `beforeMs`. DynamoDB's TTL, by hand. */
-  trim(beforeMs: number): Promise<number>
+  /** DynamoDB's TTL, by hand: deletes batches whose retention ended before `beforeMs`, at most `limit`; returns how many. */
+  trim(beforeMs: number, limit: number): Promise<number>
 }
 
 /** Opens the store in a file, or in memory with `':memory:'`. One process at a time may have a file open. */
-export const openSqliteStore = (path: string): SqliteStore => createSqliteStore(openDatabase(path))
+export const openSqliteStore = (path: string, options: DatabaseOptions = {}): SqliteStore =>
+  createSqliteStore(openDatabase(path, options))
 
 export function createSqliteStore(database: Database): SqliteStore {
   const written = createRecords(database.writer)

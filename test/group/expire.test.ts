@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { deRegister } from '../../core/client/deregister.ts'
+import { register } from '../../core/client/register.ts'
 import type { Core } from '../../core/core.ts'
 import { expireMembers } from '../../core/group/expire.ts'
 import type { Store } from '../../core/store.ts'
@@ -40,6 +41,23 @@ describe('the members of a group', () => {
     await expire()
     assert.deepEqual(await members(), [1])
     assert.deepEqual(announced, [groupName])
+  })
+
+  test('are given up when the clock has been set back since their last heartbeat, unless they are heard of again', async () => {
+    await silentSince(1, nowMs + 3_600_000)
+    await silentSince(2, nowMs + 3_600_000)
+    await silentSince(2, nowMs)
+    await expire()
+    assert.deepEqual(await members(), [2])
+  })
+
+  test('come back as new consumers, whom nobody takes out of their groups any more', async () => {
+    await store.takeIds('consumer', 10)
+    const before = await register(core(), { name: 'consumer-2', clientIp: 'ip', sdkVersion: '1' })
+    assert.equal(before.id, 2)
+    await store.removeConsumer(2)
+    const after = await register(core(), { name: 'consumer-2', clientIp: 'ip', sdkVersion: '1' })
+    assert.notEqual(after.id, 2)
   })
 
   test('cost no write while they live', async () => {

@@ -193,12 +193,14 @@ describe('a rebalance', () => {
       expectedConsumerId: 1,
       expectedNextConsumerId: undefined,
       consumerId: 99,
-      rbVersion,
+      rbVersion: rbVersion + 1,
     }
     assert.equal(await store.moveQueue(move), 'moved')
+    const { rebalanceAsked: asked } = await group()
+    await store.finishRebalance({ groupName, asked, moved: true, expectedRbVersion: rbVersion, nowMs })
     await run()
     assert.deepEqual(await owners(), [1, 1])
-    assert.equal((await group()).rbVersion, rbVersion + 1)
+    assert.equal((await group()).rbVersion, rbVersion + 2)
     assertSettled(await read(store))
   })
 

@@ -139,7 +139,7 @@ function plannedMoves({ queues, consumers }: State, isLate: boolean): QueueMove[
       expectedConsumerId: queue.consumerId,
       expectedNextConsumerId: queue.nextConsumerId,
       ...ownership,
-      rbVersion: 0,
+      rbVersion: 1,
     }
     return [move]
   })
@@ -148,7 +148,7 @@ function plannedMoves({ queues, consumers }: State, isLate: boolean): QueueMove[
 function makeMove(state: State, move: QueueMove, verb: string): Step {
   const q = state.queues.findIndex(queue => queue.queueOffsetId === move.queueOffsetId)
   const queue = state.queues[q]
-  const moved = queue && afterMove(queue, move)
+  const moved = queue && afterMove(queue, { rbVersion: 0 }, move)
   const next = moved ? { ...state, queues: replaceAt(state.queues, q, moved) } : state
   return { label: `rebalance ${verb} ${nameOf(move)}`, next }
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { get } from 'node:http'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -134,7 +135,10 @@ describe('the host on one machine', () => {
     const first = await startHost(['--port', '0', '--dir', dir])
     const second = await startHost(['--port', '0', '--dir', dir])
     assert.equal(second.child.exitCode, 1)
-    assert.match(second.output(), /locked \(--dir\) cannot be used: another host uses it; stop that one, or choose another folder/)
+    assert.match(
+      second.output(),
+      /locked \(--dir\) cannot be used: another host uses it; stop that one, or choose another folder/,
+    )
     await end(first, 'SIGKILL')
     const third = await startHost(['--port', '0', '--dir', dir])
     assert.notEqual(third.url, '')
@@ -156,6 +160,31 @@ describe('the host on one machine', () => {
     assert.equal(queues[0]?.nextOffset, 2)
     await client.close()
     await end(second, 'SIGTERM')
+  })
+
+  test('stops and says so when its folder is deleted under it', async () => {
+    const dir = join(folder, 'deleted')
+    const host = await startHost(['--port', '0', '--dir', dir])
+    const exited = once(host.child, 'exit')
+    await rm(dir, { recursive: true })
+    assert.deepEqual(await exited, [1, null])
+    assert.match(host.output(), /pmq\.db was deleted or replaced while the host was running: the host stops/)
+  })
+
+  test('answers nobody but this machine: no page of another site, under whatever name', async () => {
+    const host = await startHost(['--port', '0', '--dir', join(folder, 'loopback')])
+    const statusOf = (headers: Record<string, string>) =>
+      new Promise(resolve => {
+        const request = get(`${host.url}/api/admin/topics`, { headers, agent: false }, response => {
+          response.resume().on('end', () => resolve(response.statusCode))
+        })
+        request.on('error', resolve)
+      })
+    assert.equal(await statusOf({}), 200)
+    assert.equal(await statusOf({ origin: host.url }), 200)
+    assert.equal(await statusOf({ origin: 'https://example.com' }), 403)
+    assert.equal(await statusOf({ host: 'rebound.example.com' }), 403)
+    await end(host, 'SIGTERM')
   })
 
   test('says what is wrong with a port that is in use or is no number', async () => {

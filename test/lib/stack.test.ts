@@ -85,7 +85,10 @@ suite('functions', () => {
       [registryTable]: dynamodb('BatchGetItem', 'PutItem', 'Query', 'UpdateItem'),
       [bus]: putEvents,
     },
-    tick: { [logTable]: dynamodb('Query'), [registryTable]: anyItem },
+    tick: {
+      [logTable]: dynamodb('Query'),
+      [registryTable]: [...anyItem, 'dynamodb:ConditionCheckItem'].sort(),
+    },
   }
   for (const [name, expected] of Object.entries(mayDo)) {
     test(`${name} may do what it needs and nothing else`, () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import { checkpointTopic } from '../../core/log/checkpoint.ts'
-import { resumeAt } from '../../core/log/resume.ts'
+import { readHeads } from '../../core/log/resume.ts'
 import type { Store } from '../../core/store.ts'
 import { scriptStore } from '../core/scripted-store.ts'
 import { batchOf, type ContractStore, groupOf, offsetOf, subscriptionOf } from '../store/contract.ts'
@@ -17,6 +17,7 @@ describe('the head of a queue', () => {
   })
   after(() => opened.close())
 
+  const headOf = async (topicName: string, queueId: number) => (await readHeads(store, topicName))?.get(queueId) ?? 1
   const checkpointOf = async (topicName: string) => (await store.readTopic(topicName))?.queues.map(q => q.checkpoint)
   const subscribe = async (groupName: string, topicName: string, queueId: number, offset: number) => {
     await store.createGroup(groupOf(groupName))
@@ -76,27 +77,22 @@ describe('the head of a queue', () => {
     await subscribe(`${topic.name}-low`, topic.name, queueId, 4)
     await subscribe(`${topic.name}-high`, topic.name, queueId, 11)
     await subscribe(`${topic.name}-other`, topic.name, other, 70)
-    const container = createContainer(store)
-    assert.equal(await resumeAt(container, topic.name, queueId, true), 12)
-    assert.equal(await resumeAt(container, topic.name, queueId, false), 1)
+    assert.equal(await headOf(topic.name, queueId), 12)
     await store.checkpointQueue(topic.name, queueId, 30)
-    assert.equal(await resumeAt(container, topic.name, queueId, true), 30)
-    assert.equal(await resumeAt(container, topic.name, queueId, false), 30)
+    assert.equal(await headOf(topic.name, queueId), 30)
   })
 
-  test('is read afresh from the registry when asked in depth, and may be remembered else', async () => {
-    const topic = await makeTopic(store, 1)
-    const [queueId = 0] = topic.queueIds
-    const container = createContainer(store, { settings: { topicCacheMs: 60_000 } })
-    assert.equal(await resumeAt(container, topic.name, queueId, false), 1)
-    await store.checkpointQueue(topic.name, queueId, 30)
-    assert.equal(await resumeAt(container, topic.name, queueId, false), 1)
-    assert.equal(await resumeAt(container, topic.name, queueId, true), 30)
+  test('is looked up once for all queues of a topic that are asked for at the same time', async () => {
+    const topic = await makeTopic(store, 50)
+    const { store: watched, calls } = scriptStore(store)
+    const container = createContainer(watched, { settings: { topicCacheMs: 60_000 } })
+    await Promise.all(topic.queueIds.map(queueId => container.findEnd(topic.name, queueId)))
+    assert.equal(calls.filter(call => call.operation === 'readTopic').length, 1)
   })
 
   test('of a queue that the registry does not know is 1', async () => {
     const topic = await makeTopic(store, 1)
-    assert.equal(await resumeAt(createContainer(store), topic.name, 9_999, true), 1)
-    assert.equal(await resumeAt(createContainer(store), 'unknown', 1, true), 1)
+    assert.equal(await headOf(topic.name, 9_999), 1)
+    assert.equal(await headOf('unknown', 1), 1)
   })
 })

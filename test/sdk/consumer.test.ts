@@ -412,6 +412,19 @@ suite('stopping', () => {
     await next.stop()
   })
 
+  for (const heatbeatTime of [0, -1, Number.NaN, 'soon', undefined]) {
+    test(`heartbeats keep their pace where the service asks for one every ${heatbeatTime} seconds`, async () => {
+      const { clock, consumer, service } = setUp({ queues: 1 })
+      const answer = { suc: true, deleted: 0, bakUrl: '', heatbeatTime }
+      service.onRequest = operation => (operation === 'heartbeat' ? { kind: 'answer', answer } : undefined)
+      const made = consumer(() => {})
+      await made.start()
+      await clock.advance(61_000)
+      assert.equal(service.count('heartbeat'), 7)
+      await made.stop()
+    })
+  }
+
   test('heartbeats go on while calls end', async () => {
     const { clock, consumer, log, service } = setUp({ queues: 1 })
     const made = consumer(async (_, { signal }) => clock.sleep(60_000, signal), { stopTimeoutMs: 120_000 })

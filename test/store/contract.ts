@@ -411,7 +411,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
             expectedConsumerId: 0,
             expectedNextConsumerId: undefined,
             consumerId: 0,
-            rbVersion: 4,
+            rbVersion: 1,
             ...fields,
           })
         const own = () => move({ consumerId: 21 })
@@ -421,7 +421,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
             expectedConsumerId: 21,
             consumerId: 21,
             leaving: { nextConsumerId, sinceMs: 3_000 },
-            rbVersion: 5,
+            rbVersion: 1,
           })
         const commit = (offsetVersion: number, offset: number, release = false) =>
           store.commitOffset({ groupName, queueOffsetId: 1, offsetVersion, offset, release, nowMs: 7_000 })
@@ -433,11 +433,18 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
         assert.equal(await own(), 'moved')
         assert.equal(await move({ consumerId: 22 }), 'conflict')
         assert.equal(await move({ consumerId: 22, expectedOffsetVersion: 1 }), 'conflict')
-        const owned = offsetOf(groupName, 1, { offset: 10, offsetVersion: 1, consumerId: 21, rbVersion: 4 })
+        const owned = offsetOf(groupName, 1, { offset: 10, offsetVersion: 1, consumerId: 21, rbVersion: 1 })
         assert.deepEqual(await read(), owned)
         assert.equal(await move({ consumerId: 0, expectedOffsetVersion: 1, expectedConsumerId: 21 }), 'moved')
         assert.deepEqual(await read(), { ...owned, offsetVersion: 2, consumerId: 0 })
         assert.equal(await move({ queueOffsetId: 77 }), 'conflict')
+      })
+
+      test('refuses a move that the group would not tell of with its next rbVersion', async () => {
+        const { read, move } = await ownedQueue()
+        assert.equal(await move({ consumerId: 21, rbVersion: 0 }), 'conflict')
+        assert.equal(await move({ consumerId: 21, rbVersion: 2 }), 'conflict')
+        assert.equal((await read())?.consumerId, 0)
       })
 
       test('lets an owner that is asked to leave go on committing', async () => {
@@ -448,7 +455,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
           offset: 12,
           offsetVersion: 1,
           consumerId: 21,
-          rbVersion: 5,
+          rbVersion: 1,
           nextConsumerId: 22,
           leavingSinceMs: 3_000,
         })
@@ -482,7 +489,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
           const outcome = offset > 10 ? 'advanced' : 'unchanged'
           const at = Math.max(10, offset)
           assert.deepEqual(await commit(1, offset, true), { outcome, offset: at, offsetVersion: 2, handedOver: true })
-          const handed = offsetOf(groupName, 1, { offset: at, offsetVersion: 2, consumerId: to, rbVersion: 5 })
+          const handed = offsetOf(groupName, 1, { offset: at, offsetVersion: 2, consumerId: to, rbVersion: 1 })
           assert.deepEqual(await read(), handed)
           assert.deepEqual(await store.readGroupRecord(groupName), {
             ...groupOf(groupName),
@@ -521,7 +528,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
         assert.deepEqual(await commit(1, 15, true), { ...kept, outcome: 'advanced', offsetVersion: 2 })
         assert.deepEqual(await commit(2, 15, true), { ...kept, offsetVersion: 3 })
         assert.deepEqual(await commit(3, 9, true), { ...kept, offsetVersion: 4 })
-        const offset = offsetOf(groupName, 1, { offset: 15, offsetVersion: 4, consumerId: 21, rbVersion: 4 })
+        const offset = offsetOf(groupName, 1, { offset: 15, offsetVersion: 4, consumerId: 21, rbVersion: 1 })
         assert.deepEqual(await read(), offset)
       })
 
@@ -537,7 +544,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
         await own()
         const place = { groupName, queueOffsetId: 1 }
         assert.equal(await store.resetOffset(place, 3), 'reset')
-        const reset = offsetOf(groupName, 1, { offset: 3, offsetVersion: 2, consumerId: 21, rbVersion: 4 })
+        const reset = offsetOf(groupName, 1, { offset: 3, offsetVersion: 2, consumerId: 21, rbVersion: 1 })
         assert.deepEqual(await read(), reset)
         assert.equal((await commit(1, 20)).outcome, 'fenced')
         assert.equal(await store.resetOffset(place, 90), 'reset')
@@ -556,7 +563,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
           offset: 10,
           offsetVersion: 1,
           consumerId: 21,
-          rbVersion: 4,
+          rbVersion: 1,
           isStopped: true,
         })
         assert.deepEqual(await read(), stopped)

@@ -121,7 +121,8 @@ const commands = fc.oneof(
   ),
   command('move', [few, few, few, fc.boolean()], (g, id, consumerId, leaves) => async (store, { group }) => {
     // From the state that is there, so that chains of moves come about; stale movers are the contract's own tests.
-    const offset = (await store.readGroup(group(g)))?.offsets.find(found => found.queueOffsetId === id)
+    const snapshot = await store.readGroup(group(g))
+    const offset = snapshot?.offsets.find(found => found.queueOffsetId === id)
     const leaving = { nextConsumerId: consumerId, sinceMs: 9 }
     return store.moveQueue({
       groupName: group(g),
@@ -129,7 +130,7 @@ const commands = fc.oneof(
       expectedOffsetVersion: offset?.offsetVersion ?? 0,
       expectedConsumerId: offset?.consumerId ?? 0,
       expectedNextConsumerId: offset?.nextConsumerId,
-      rbVersion: 1,
+      rbVersion: (snapshot?.group.rbVersion ?? 0) + 1,
       ...(leaves && offset ? { consumerId: offset.consumerId, leaving } : { consumerId }),
     })
   }),

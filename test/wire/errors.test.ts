@@ -44,10 +44,10 @@ suite('every answer of a client endpoint', () => {
   test('has the time in nanoseconds', async () => {
     const { clock } = service
     const { store } = service.core
-    const findConsumer = store.findConsumer
-    store.findConsumer = async name => {
+    const takeIds = store.takeIds
+    store.takeIds = async (kind, count) => {
       clock.advance(7)
-      return findConsumer(name)
+      return takeIds(kind, count)
     }
     assert.equal((await service.call('register', { ...base, name: 'a' })).time, 7_000_000)
   })

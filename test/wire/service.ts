@@ -149,7 +149,7 @@ export function eventFor(endpoint: Endpoint, body: string, parameters: Parameter
     httpVersion: '1.1',
     socket: {},
   } as unknown as IncomingMessage
-  return toEvent(request, matched, path, '', body, 'request')
+  return toEvent(request, matched, path, '', Buffer.from(body), 'request')
 }
 
 /** A request of exactly so many bytes, by a field that the schemas do not know. */

@@ -1,5 +1,6 @@
 import type { PublishResponse } from '../../../core/protocol/publish.ts'
 import { PublishError } from '../errors.ts'
+import { longestRetryAfterMs } from '../http-answer.ts'
 import type { Outcome } from './call.ts'
 
 /** What the service said to a publish. */
@@ -17,7 +18,7 @@ export type ReadAnswer = {
  * without a run of its own was refused with the whole request.
  */
 export function readPublishAnswer(answer: PublishResponse, count: number, isInDoubt: boolean): ReadAnswer {
-  const waitMs = !answer.suc && answer.sleepTime > 0 ? answer.sleepTime : 0
+  const waitMs = !answer.suc && answer.sleepTime > 0 ? Math.min(answer.sleepTime, longestRetryAfterMs) : 0
   const outcomes = new Array<Outcome | undefined>(count).fill(undefined)
   let queueId: number | undefined
   for (const run of answer.offsets ?? []) {

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { afterEach, beforeEach, describe, test } from 'node:test'
+import { openSqliteStore, type SqliteStore } from '../../store/sqlite/open.ts'
+import { batchOf } from './contract.ts'
+
+describe('the SQLite store', () => {
+  let folder: string
+  let store: SqliteStore
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'pmq-upkeep-'))
+    store = openSqliteStore(join(folder, 'pmq.db'))
+  })
+  afterEach(async () => {
+    await store.close()
+    await rm(folder, { recursive: true })
+  })
+
+  const bases = async (queueId: number) => {
+    const query = { queueId, fromOffset: 1, direction: 'forward', limit: 100, consistent: true } as const
+    return (await store.readHeaders(query)).map(header => header.base)
+  }
+
+  test('trims what is past retention from the head of each queue, and keeps the last batch whatever its age', async () => {
+    for (const [queueId, ages] of [
+      [1, [10, 20, 90]],
+      [2, [10, 20, 30]],
+    ] as const) {
+      for (const [i, expiresAtMs] of ages.entries()) await store.appendBatch(batchOf(queueId, i + 1, { expiresAtMs }))
+    }
+    assert.equal(await store.trim(50, 100), 4)
+    assert.deepEqual([await bases(1), await bases(2)], [[3], [3]])
+    assert.equal(await store.trim(50, 100), 0)
+  })
+
+  test('trims no more at once than it may', async () => {
+    for (let base = 1; base <= 5; base++) await store.appendBatch(batchOf(1, base, { expiresAtMs: 10 }))
+    assert.equal(await store.trim(50, 3), 3)
+    assert.deepEqual(await bases(1), [4, 5])
+  })
+
+  test('asks for a slower pace while another program has the file locked, and goes on when it has not', async () => {
+    const other = new DatabaseSync(join(folder, 'pmq.db'))
+    other.exec('BEGIN IMMEDIATE')
+    await assert.rejects(store.takeIds('topic', 1), { name: 'StoreError', kind: 'throttled' })
+    other.exec('ROLLBACK')
+    other.close()
+    assert.equal(await store.takeIds('topic', 1), 1)
+  })
+
+  test('refuses everything once a write has failed, and says so once', async () => {
+    const failures: string[] = []
+    const failing = openSqliteStore(join(folder, 'failing.db'), { onFailure: error => failures.push(error.message) })
+    const breaker = new DatabaseSync(join(folder, 'failing.db'))
+    breaker.exec('DROP TABLE registry')
+    breaker.close()
+    for (let i = 0; i < 2; i++) {
+      await assert.rejects(failing.takeIds('topic', 1), { name: 'StoreError', kind: 'unavailable' })
+      await assert.rejects(failing.readGroup('g'), { name: 'StoreError', kind: 'unavailable' })
+    }
+    assert.equal(failures.length, 1)
+    await failing.close()
+  })
+})
