@@ -152,6 +152,13 @@ suite('the HTTP transport', () => {
     assert.ok(retryAfterMs !== undefined && retryAfterMs > 50_000 && retryAfterMs <= 60_000)
   })
 
+  test('no Retry-After is longer than a minute', async () => {
+    for (const header of ['86400', '9999999999', new Date(Date.now() + 86_400_000).toUTCString()]) {
+      answer = (_, outgoing) => outgoing.writeHead(429, { 'retry-after': header }).end()
+      assert.equal((await failureOf(call(create()))).retryAfterMs, 60_000)
+    }
+  })
+
   const spoilt: [string, Answer, string][] = [
     ['is not JSON', (_, outgoing) => outgoing.end('<html>'), 'bad_answer'],
     ['is empty', (_, outgoing) => outgoing.end(), 'bad_answer'],
