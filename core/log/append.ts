@@ -189,12 +189,16 @@ async function readEnd(
   topicName: string,
   queueId: number,
 ): Promise<{ end: number; tail: BatchHeader | undefined }> {
-  let tail = await findTail(deps.store, queueId)
+  const tail = await findTail(deps.store, queueId)
   const isTrusted = tail !== undefined && !isDueForDeletion(tail, deps.clock.now())
+  const end = tail === undefined ? 1 : endOf(tail)
   const resumesAt = await deps.resumeAt(topicName, queueId, !isTrusted)
-  // Meanwhile others may have begun the log anew, and a commit that was seen may end in the middle of their batch.
-  if (!isTrusted) tail = await findTail(deps.store, queueId)
-  return { end: Math.max(tail === undefined ? 1 : endOf(tail), resumesAt), tail }
+  if (isTrusted || resumesAt <= end) return { end: Math.max(end, resumesAt), tail }
+  // Either the log was trimmed up to there; or others have gone on with it meanwhile, and what is committed by now ends in
+  // the middle of their batch: then the boundary is where the first of them begins.
+  const query = { queueId, fromOffset: end, limit: 1, consistent: true }
+  const [first] = await deps.store.readHeaders({ ...query, direction: 'forward' })
+  return { end: first?.base ?? resumesAt, tail }
 }
 
 /** The last batch that a queue has now, by a consistent read. */
