@@ -50,6 +50,8 @@ async function releaseStopped(core: Core, consumerId: number, presented: [string
     if (!snapshot || version < snapshot.group.rebalancedVersion) continue
     for (const offset of snapshot.offsets) {
       if (offset.consumerId !== consumerId || offset.nextConsumerId === undefined) continue
+      // A rebalance that goes on has taken it away, and has told nobody yet.
+      if (offset.rbVersion > snapshot.group.rbVersion) continue
       const { queueOffsetId, offsetVersion } = offset
       const nowMs = core.clock.now()
       await core.store.commitOffset({ groupName, queueOffsetId, offsetVersion, offset: 0, release: true, nowMs })

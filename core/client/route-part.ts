@@ -1,5 +1,6 @@
 import type { Core } from '../core.ts'
-import { type AppendRequest, type AppendResult, findPublish } from '../log/append.ts'
+import type { AppendRequest, AppendResult } from '../log/append.ts'
+import { findPublish } from '../log/log-end.ts'
 import type { TopicSnapshot } from '../model.ts'
 import { StoreError } from '../store.ts'
 import type { Part } from './store-placement.ts'

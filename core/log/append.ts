@@ -1,12 +1,11 @@
 import type { LRUCache } from 'lru-cache'
 import { createLru } from '../lru.ts'
-import type { Batch, BatchHeader } from '../model.ts'
+import type { Batch } from '../model.ts'
 import { fullJitterMs } from '../protocol/backoff.ts'
-import type { Clock } from '../protocol/clock.ts'
-import type { LogStore } from '../store.ts'
-import { type Boundaries, createBoundaries, endOf, isDueForDeletion } from './boundaries.ts'
+import { type Boundaries, createBoundaries, endOf } from './boundaries.ts'
 import type { EncodedText } from './encoding.ts'
 import { createLanes, type InTurn } from './lanes.ts'
+import { type EndDeps, findPublish, readEnd, type Start, walkToTail } from './log-end.ts'
 
 /**
  * Appends batches to queues so that offsets are dense (P2) and a publish is stored once (P8).
@@ -44,23 +43,13 @@ export type AppendResult =
   | { outcome: 'throttled' }
   | { outcome: 'unknown'; cause: unknown }
 
-export type AppendDeps = {
-  store: LogStore
-  clock: Clock
-  random: () => number
-  /** Where a queue's log ends, by what the registry knows: its checkpoint; with `deep`, the commits of its groups too. */
-  resumeAt: (topicName: string, queueId: number, deep: boolean) => Promise<number>
-}
+export type AppendDeps = EndDeps & { random: () => number }
 
 export type Appender = (request: AppendRequest) => Promise<AppendResult>
 
 /** Seconds, since a boundary must not be used long after it was learned; and below every client's time-out. */
 export const appendDeadlineMs = 8_000
-/** By how much the clocks of two writers may differ when a retried publish looks back. */
-const clockToleranceMs = 60_000
 const contention = { baseMs: 10, maxMs: 500 }
-const headersPerRead = 100
-const endOfLog = Number.MAX_SAFE_INTEGER
 
 export function createAppender(deps: AppendDeps): Appender {
   const boundaries = createBoundaries(deps.clock.now)
@@ -146,8 +135,6 @@ async function appendOnce(deps: Appending, request: AppendRequest, deadlineMs: n
   }
 }
 
-type Start = { end: number; own?: BatchHeader }
-
 /** The boundary to begin at: what is appended behind it is seen on the way. Or the batch of an earlier attempt. */
 async function findStart(deps: Appending, request: AppendRequest): Promise<Start> {
   const { boundaries, passes } = deps
@@ -174,98 +161,4 @@ async function findStart(deps: Appending, request: AppendRequest): Promise<Start
 function toBatch(request: AppendRequest, base: number, nowMs: number): Batch {
   const { queueId, count, publishId, codec, bytes, retentionMs } = request
   return { queueId, base, count, publishId, appendedAtMs: nowMs, expiresAtMs: nowMs + retentionMs, codec, bytes }
-}
-
-/**
- * Where the log ends. The tail says it, unless it was trimmed: TTL deletes in no order, so behind a tail that is due
- * for deletion newer batches may be gone already. Then the registry remembers: see "Never forget the head".
- */
-export async function findEnd(deps: AppendDeps, topicName: string, queueId: number): Promise<number> {
-  return (await readEnd(deps, topicName, queueId)).end
-}
-
-async function readEnd(
-  deps: AppendDeps,
-  topicName: string,
-  queueId: number,
-): Promise<{ end: number; tail: BatchHeader | undefined }> {
-  const tail = await findTail(deps.store, queueId)
-  const isTrusted = tail !== undefined && !isDueForDeletion(tail, deps.clock.now())
-  const end = tail === undefined ? 1 : endOf(tail)
-  const resumesAt = await deps.resumeAt(topicName, queueId, !isTrusted)
-  if (isTrusted || resumesAt <= end) return { end: Math.max(end, resumesAt), tail }
-  // Either the log was trimmed up to there; or others have gone on with it meanwhile, and what is committed by now ends in
-  // the middle of their batch: then the boundary is where the first of them begins.
-  const query = { queueId, fromOffset: end, limit: 1, consistent: true }
-  const [first] = await deps.store.readHeaders({ ...query, direction: 'forward' })
-  return { end: first?.base ?? resumesAt, tail }
-}
-
-/** The last batch that a queue has now, by a consistent read. */
-export async function findTail(store: LogStore, queueId: number): Promise<BatchHeader | undefined> {
-  const [tail] = await store.readHeaders({
-    queueId,
-    fromOffset: endOfLog,
-    direction: 'backward',
-    limit: 1,
-    consistent: true,
-  })
-  return tail
-}
-
-/** Goes from boundary to boundary up to the end of the log, past every batch, looking for our own. */
-async function walkToTail(
-  deps: AppendDeps,
-  { topicName, queueId, publishId }: AppendRequest,
-  from: number,
-): Promise<Start> {
-  let end = from
-  let holeAt: number | undefined
-  for (;;) {
-    const page = await deps.store.readHeaders({
-      queueId,
-      fromOffset: end,
-      direction: 'forward',
-      limit: headersPerRead,
-      consistent: true,
-    })
-    let hasHole = false
-    for (const header of page) {
-      hasHole = header.base !== end
-      if (hasHole) break
-      if (header.publishId === publishId) return { end, own: header }
-      end = endOf(header)
-    }
-    // A query is no snapshot: it may pass a place just before a batch is put there, and then find the next one. Only a
-    // hole that is still there at the next look was trimmed, and a boundary before it must not be used again.
-    if (hasHole && holeAt === end) return { end: await findEnd(deps, topicName, queueId) }
-    if (hasHole) holeAt = end
-    else if (page.length < headersPerRead) return { end }
-  }
-}
-
-/** Looks for an earlier attempt of a publish, from the end of the log back to when that attempt can have been sent. */
-export async function findPublish(
-  deps: Pick<AppendDeps, 'store' | 'clock'>,
-  queueId: number,
-  publishId: string,
-  lookBackMs: number,
-): Promise<BatchHeader | undefined> {
-  const oldestMs = deps.clock.now() - lookBackMs - clockToleranceMs
-  let fromOffset = endOfLog
-  for (;;) {
-    const page = await deps.store.readHeaders({
-      queueId,
-      fromOffset,
-      direction: 'backward',
-      limit: headersPerRead,
-      consistent: true,
-    })
-    const own = page.find(header => header.publishId === publishId)
-    const oldest = page.at(-1)
-    if (own || oldest === undefined || page.length < headersPerRead) return own
-    // By whole pages, which are paid for: a few batches may carry the times of a clock that was set since.
-    if (oldest.appendedAtMs < oldestMs || oldest.base === 1) return undefined
-    fromOffset = oldest.base - 1
-  }
 }

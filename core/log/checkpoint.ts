@@ -1,6 +1,6 @@
 import type { Core } from '../core.ts'
-import { findTail } from './append.ts'
 import { endOf } from './boundaries.ts'
+import { findTail } from './log-end.ts'
 
 /**
  * Records in the registry how far each queue of a topic reaches, so that it is not forgotten when every batch is past
