@@ -141,7 +141,6 @@ export interface RegistryStore {
 
   /** Records a new consumer, or finds the one of its name and takes over all but its id and groups. Answers with its id. */
   registerConsumer(consumer: Consumer): Promise<number>
-  findConsumer(name: string): Promise<Consumer | undefined>
   readConsumers(consumerIds: number[]): Promise<Consumer[]>
   /** Renews a heartbeat. Undefined: the consumer is not known (any more). */
   heartbeat(consumerId: number, nowMs: number): Promise<Consumer | undefined>

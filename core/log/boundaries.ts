@@ -12,7 +12,6 @@ export type Boundaries = {
   get(queueId: number): number | undefined
   /** `asOfMs`: the time before the request that proved the boundary was sent. */
   set(queueId: number, nextOffset: number, asOfMs: number): void
-  forget(queueId: number): void
 }
 
 export const boundaryLifeMs = 5 * 60_000
@@ -31,9 +30,6 @@ export function createBoundaries(now: () => number): Boundaries {
     },
     set(queueId, nextOffset, asOfMs) {
       known.set(queueId, { nextOffset, learnedAtMs: asOfMs })
-    },
-    forget(queueId) {
-      known.delete(queueId)
     },
   }
 }

@@ -9,7 +9,7 @@ import { type RegistryContext, raiseCounters, wake } from './registry.ts'
 
 type Consumers = Pick<
   RegistryStore,
-  'registerConsumer' | 'findConsumer' | 'readConsumers' | 'heartbeat' | 'joinGroup' | 'leaveGroup' | 'removeConsumer'
+  'registerConsumer' | 'readConsumers' | 'heartbeat' | 'joinGroup' | 'leaveGroup' | 'removeConsumer'
 >
 
 /** How often an operation of several steps begins again, when others change what it has read. */
@@ -55,14 +55,6 @@ export function createConsumers(context: RegistryContext): Consumers {
         if ((await change('registerConsumer', knownId, reportedAttributes(consumer))) !== undefined) return knownId
       }
       throw new StoreError('throttled', `registerConsumer: "${name}" is being registered and removed over and over`)
-    },
-
-    /** 2 requests, 2 read units. */
-    async findConsumer(name: string): Promise<Consumer | undefined> {
-      const Key = itemKey(keys.consumerName(name))
-      const nameItem = await requests.get('findConsumer', { TableName, Key, ConsistentRead: true })
-      const item = nameItem && (await read('findConsumer', numOf(nameItem, 'consumerId')))
-      return item && consumerOf(item)
     },
 
     /** 1 consistent request for each 100 consumers; 1 read unit for each. Consistent, since who is missing is given up. */

@@ -7,7 +7,7 @@ import type { Records } from './records.ts'
 
 type ConsumerOperations = Pick<
   RegistryStore,
-  'registerConsumer' | 'findConsumer' | 'readConsumers' | 'heartbeat' | 'joinGroup' | 'leaveGroup' | 'removeConsumer'
+  'registerConsumer' | 'readConsumers' | 'heartbeat' | 'joinGroup' | 'leaveGroup' | 'removeConsumer'
 >
 
 type NameRecord = { consumerId: number }
@@ -25,12 +25,6 @@ export function createConsumers(database: Database, written: Records, durable: R
           groupNames: known?.groupNames ?? consumer.groupNames,
         })
         return consumerId
-      }),
-
-    findConsumer: name =>
-      database.read(() => {
-        const found = durable.get<NameRecord>(keys.consumerName(name))
-        return found && durable.get<Consumer>(keys.consumer(found.consumerId))
       }),
 
     readConsumers: consumerIds =>

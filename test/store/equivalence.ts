@@ -215,7 +215,7 @@ async function readAll(store: Store, names: Names): Promise<unknown> {
     logs: await Promise.all(both.map(n => store.readHeaders(backward(names.queue(n))))),
     topics: topics.map(topic => topic && { ...topic, groupNames: inOrder(topic.groupNames) }),
     groups: await Promise.all(both.map(n => store.readGroup(names.group(n)))),
-    consumers: await Promise.all(both.map(n => store.findConsumer(consumer(names.run, n).name))),
+    consumers: await Promise.all(both.map(n => store.readConsumers([consumer(names.run, n).consumerId]))),
     awake: (await store.listAwakeGroups())
       .map(awake => awake.groupName)
       .filter(name => name.startsWith(`g-${names.run}-`)),
