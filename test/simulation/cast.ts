@@ -1,0 +1,69 @@
+import { maxConsumers, type Plan } from './plan.ts'
+import { drawConsumer, runConsumer } from './programs/consumer.ts'
+import { drawProducer, type ProducerProgram, runProducer } from './programs/producer.ts'
+import type { Program } from './programs/program.ts'
+import type { Dice } from './world/dice.ts'
+import { createProcess } from './world/process.ts'
+import type { World } from './world/world.ts'
+
+/** The programs of a run: those that are, and those that were. */
+export type Cast = {
+  consumers: Program[]
+  producers: ProducerProgram[]
+  /** Undefined: the group has as many as it may have. */
+  addConsumer(groupName: string): Program | undefined
+  addProducer(): void
+  /** Those that live and are not about to end, of all or of one group. */
+  working(groupName?: string): Program[]
+  /** Tells a program to end in order. */
+  dismiss(program: Program): Promise<void>
+  /** From now on programs live. */
+  spare(): void
+}
+
+export function createCast(world: World, plan: Plan, dice: Dice): Cast {
+  const { scheduler, recorder, network } = world
+  const consumers: Program[] = []
+  const producers: ProducerProgram[] = []
+  const dismissed = new Set<Program>()
+  let dieWithin = plan.programsDieWithin
+  const topicNames = plan.topics.map(topic => topic.name) as [string, ...string[]]
+
+  function newProcess(name: string) {
+    const process = createProcess(scheduler, name, dice.whole(-5_000, 5_000))
+    if (dieWithin !== undefined && dice.chance(0.3)) process.dieWithin(Math.ceil(dice.spread(1, dieWithin)))
+    return process
+  }
+
+  const isWorking = (program: Program) => program.process.isAlive && !dismissed.has(program)
+
+  const cast: Cast = {
+    consumers,
+    producers,
+    addConsumer(groupName) {
+      const group = plan.groups.find(({ name }) => name === groupName)
+      if (!group || cast.working(groupName).length >= maxConsumers) return
+      const process = newProcess(`consumer-${consumers.length + 1}`)
+      const drawn = drawConsumer(dice, group, plan.isClean)
+      const program = runConsumer(recorder, network, process, dice.fork(), drawn)
+      consumers.push(program)
+      return program
+    },
+    addProducer() {
+      const process = newProcess(`producer-${producers.length + 1}`)
+      const drawn = drawProducer(dice, topicNames, plan.keyedOnly, plan.chaosMs)
+      producers.push(runProducer(recorder, network, process, dice.fork(), drawn))
+    },
+    working: groupName =>
+      consumers.filter(program => isWorking(program) && (groupName === undefined || program.groupName === groupName)),
+    dismiss(program) {
+      dismissed.add(program)
+      return program.stop()
+    },
+    spare() {
+      dieWithin = undefined
+      for (const { process } of [...consumers, ...producers]) process.dieWithin(Number.POSITIVE_INFINITY)
+    },
+  }
+  return cast
+}

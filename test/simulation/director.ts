@@ -1,0 +1,114 @@
+import type { Cast } from './cast.ts'
+import { drawSettings, type Plan } from './plan.ts'
+import type { Program } from './programs/program.ts'
+import type { Dice } from './world/dice.ts'
+import type { World } from './world/world.ts'
+
+/** Lets things happen to those in the world, one after the other, until told to stop. */
+export function direct(world: World, cast: Cast, plan: Plan, dice: Dice): { stop(): void } {
+  const { scheduler, service, weather, shared, history } = world
+  let isOver = false
+  const later = (ms: number, act: () => void) => void scheduler.after(ms, () => !isOver && act())
+  const someGroup = () => dice.pick(plan.groups as [Plan['groups'][0]])
+  const someContainer = () => dice.pick(service.containers() as [ReturnType<typeof service.containers>[0]])
+
+  function withSome(programs: Program[], act: (program: Program) => void) {
+    const [first, ...others] = programs
+    if (first) act(dice.pick([first, ...others]))
+  }
+
+  const everybody = () => [...cast.working(), ...cast.producers.filter(({ process }) => process.isAlive)]
+
+  type Acts = [() => void, ...(() => void)[]]
+  const comingsAndGoings: Acts = [
+    () => void cast.addConsumer(someGroup().name),
+    () => {
+      const guest = cast.addConsumer(someGroup().name)
+      later(dice.spread(10, 5_000), () => guest && void cast.dismiss(guest))
+    },
+    () => withSome(cast.working(), program => void cast.dismiss(program)),
+    // A rolling deploy.
+    () => {
+      const { name } = someGroup()
+      for (const [index, program] of cast.working(name).entries()) {
+        later(index * dice.spread(1, 10_000), () => {
+          cast.addConsumer(name)
+          void cast.dismiss(program)
+        })
+      }
+    },
+    () => {
+      const { name, topicNames } = someGroup()
+      void shared.store.updateSubscription(name, dice.pick(topicNames), drawSettings(dice))
+    },
+  ]
+
+  const misfortunes: Acts = [
+    () => withSome(everybody(), ({ process }) => process.kill()),
+    () =>
+      withSome(everybody(), ({ process }) => {
+        process.pause()
+        later(dice.spread(100, 60_000), process.resume)
+      }),
+    () =>
+      withSome(everybody(), ({ network }) => {
+        network.isCut = true
+        later(dice.spread(100, 60_000), () => {
+          network.isCut = false
+        })
+      }),
+    () => someContainer().kill(),
+    () => someContainer().stepClock(dice.chance(0.5) ? dice.spread(1, 25_000) : -dice.spread(1, plan.maxStepBackMs)),
+    () => {
+      const container = someContainer()
+      container.pause()
+      later(dice.spread(1, 300), container.resume)
+    },
+    () => {
+      const before = weather.throttled
+      weather.throttled = 0.9
+      later(dice.spread(500, 15_000), () => {
+        weather.throttled = before
+      })
+    },
+    () => void reset(somePlace()),
+    () => {
+      const { place } = somePlace()
+      void shared.store.setStopped(place, true)
+      later(dice.spread(100, 20_000), () => void shared.store.setStopped(place, false))
+    },
+  ]
+
+  /** A queue as a group has it. */
+  function somePlace() {
+    const { name: groupName, topicNames } = someGroup()
+    const queueIds = world.queueIds.get(dice.pick(topicNames)) ?? []
+    const ofGroup = [...world.recorder.queueIds].filter(([id]) => world.groupOf.get(id) === groupName)
+    const [queueOffsetId, queueId] = dice.pick(ofGroup.filter(([, id]) => queueIds.includes(id)) as [[number, number]])
+    return { place: { groupName, queueOffsetId }, queueId }
+  }
+
+  async function reset({ place, queueId }: ReturnType<typeof somePlace>) {
+    const end = await shared.endOf(queueId)
+    const offset = dice.whole(0, end - 1)
+    const op = history.resetInvoke('director', { group: place.groupName, queueId, offset })
+    await shared.store.resetOffset(place, offset)
+    history.resetOk('director', op)
+  }
+
+  const acts: Acts = plan.isClean ? comingsAndGoings : [...comingsAndGoings, ...misfortunes]
+
+  function next() {
+    for (let n = dice.pick([1, 1, 1, 3]); n > 0; n--) dice.pick(acts)()
+    later(-Math.log(1 - dice.random()) * plan.actEveryMs, next)
+  }
+
+  for (const { name, consumers } of plan.groups) for (let n = 0; n < consumers; n++) cast.addConsumer(name)
+  for (let n = 0; n < plan.producers; n++) cast.addProducer()
+  later(dice.random() * plan.actEveryMs, next)
+  return {
+    stop() {
+      isOver = true
+    },
+  }
+}

@@ -1,0 +1,55 @@
+import { checkHistory } from '../checker/check.ts'
+import type { HistoryEvent } from '../checker/history.ts'
+import { explain } from '../checker/violation.ts'
+import type { Plan } from './plan.ts'
+import type { KeyOrder } from './programs/sender.ts'
+import type { World } from './world/world.ts'
+
+/** Something that must not be: a violation of a promise, or a defect. */
+export type Finding = { property: string; text: string }
+
+export function judge(world: World, plan: Plan, keyOrders: readonly KeyOrder[]): Finding[] {
+  const violations = checkHistory(world.history.events)
+  return [
+    ...world.defects.map(text => ({ property: 'defect', text })),
+    ...violations.map(violation => ({ property: violation.property, text: explain([violation]) })),
+    ...keyOrders.flatMap(findDisorder),
+    ...(plan.isClean ? findRepeated(world.history.events) : []),
+  ]
+}
+
+/** P6. Where nothing goes wrong, a group handles each message once. */
+function findRepeated(events: readonly HistoryEvent[]): Finding[] {
+  const findings: Finding[] = []
+  const handled = new Map<string, HistoryEvent>()
+  for (const event of events) {
+    if (event.type !== 'handle-start') continue
+    const key = `${event.group}/${event.queueId}/${event.offset}`
+    const first = handled.get(key)
+    if (first) {
+      const text = `"${event.value}" (${key}) went to ${first.client} (#${first.seq}) and to ${event.client} (#${event.seq})`
+      findings.push({ property: 'P6', text: `P6: ${text}, though nothing went wrong` })
+    }
+    handled.set(key, event)
+  }
+  return findings.slice(0, 5)
+}
+
+/** P3 as the caller of the SDK sees it: messages of one key lie in the order in which they were given to `publish`. */
+function findDisorder(keyOrder: KeyOrder): Finding[] {
+  const findings: Finding[] = []
+  for (const [key, sent] of keyOrder) {
+    let last: (typeof sent)[0] | undefined
+    for (const next of sent) {
+      if (!next.place) continue
+      if (last?.place && (last.place.queueId !== next.place.queueId || last.place.offset >= next.place.offset)) {
+        const text = `${key}: "${next.value}" was published after "${last.value}"; ${at(last.place)}, then ${at(next.place)}`
+        findings.push({ property: 'P3/Q05', text })
+      }
+      last = next
+    }
+  }
+  return findings
+}
+
+const at = ({ queueId, offset }: { queueId: number; offset: number }) => `queue ${queueId}, offset ${offset}`

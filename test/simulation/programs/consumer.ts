@@ -1,0 +1,76 @@
+import type { ConsumerOptions } from '../../../sdk/src/consumer-options.ts'
+import { createClient, type HandlerContext, type Message } from '../../../sdk/src/index.ts'
+import type { GroupPlan } from '../plan.ts'
+import type { Dice } from '../world/dice.ts'
+import { connect, type NetworkDeps } from '../world/network.ts'
+import type { SimProcess } from '../world/process.ts'
+import type { Program } from './program.ts'
+import { type Recorder, recordConsumer } from './recorder.ts'
+
+export type ConsumerPlan = {
+  groupName: string
+  topicNames: readonly string[]
+  options: Partial<ConsumerOptions>
+  /** The longest that a handler call takes. */
+  workMs: number
+}
+
+export function drawConsumer(dice: Dice, { name: groupName, topicNames }: GroupPlan, isClean: boolean): ConsumerPlan {
+  const impatience = { stopTimeoutMs: dice.pick([0, 500, 10_000]), revokeTimeoutMs: dice.pick([0, 500, 50_000]) }
+  const options = {
+    asyncCommitIntervalMs: dice.whole(10, 1_000),
+    syncCommit: dice.chance(0.2),
+    maxPullBytes: dice.pick([1, 200, 1_000_000]),
+    maxPullWaitMs: dice.pick([0, 1_000, 5_000]),
+    pullDeltaTimeMs: dice.whole(100, 1_000),
+    maxBufferedMessages: dice.pick([1, 5, 20, 10_000]),
+    heartbeatIntervalMs: dice.pick([1_000, 10_000, 10_000]),
+    ...(!isClean && impatience),
+  }
+  return { groupName, topicNames, options, workMs: dice.spread(1, 3_000) }
+}
+
+/** A consumer as an application runs it: the SDK, and handlers that take their time and fail now and then. */
+export function runConsumer(
+  recorder: Recorder,
+  network: NetworkDeps,
+  process: SimProcess,
+  dice: Dice,
+  plan: ConsumerPlan,
+): Program {
+  const { history, onDefect } = recorder
+  const way = connect({ ...network, dice: dice.fork() }, process)
+  const record = recordConsumer(recorder, process.name, way.transport)
+  const client = createClient({ ...record, clock: process.clock, random: dice.fork().random })
+  const { groupName: group, topicNames } = plan
+
+  function handle(messages: readonly Message[], context: HandlerContext): Promise<void> | void {
+    // What the SDK had put off to the end of the turn in which the process died.
+    if (!process.isAlive) return new Promise(() => {})
+    for (const { queueId, offset, body: value } of messages) {
+      history.handleStart(process.name, { group, queueId, offset, value })
+    }
+    if (dice.chance(0.3)) return end(messages)
+    return work(messages, context)
+  }
+
+  async function work(messages: readonly Message[], { signal }: HandlerContext): Promise<void> {
+    // Some stop when their result no longer counts, others work on.
+    await process.clock.sleep(dice.spread(0.1, plan.workMs), dice.chance(0.5) ? signal : undefined)
+    end(messages)
+  }
+
+  function end(messages: readonly Message[]) {
+    const isFailed = dice.chance(network.weather.failures)
+    for (const { queueId, offset, body: value } of messages) {
+      history.handleEnd(process.name, { group, queueId, offset, value }, isFailed ? 'failed' : 'ok')
+    }
+    if (isFailed) throw new Error('the weather: a handler failed')
+  }
+
+  const topics = Object.fromEntries(topicNames.map(topicName => [topicName, handle]))
+  const consumer = client.consumer({ groupName: group, topics, ...plan.options })
+  consumer.start().catch(error => onDefect(`${process.name} could not start: ${error}`))
+  process.onKilled(() => history.crashed(process.name))
+  return { process, network: way, groupName: group, stop: client.close }
+}

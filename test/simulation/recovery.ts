@@ -1,0 +1,110 @@
+import { hashKey } from '../../core/log/placement.ts'
+import type { Cast } from './cast.ts'
+import type { Finding } from './judge.ts'
+import type { Plan } from './plan.ts'
+import { createSender } from './programs/sender.ts'
+import { createProgress } from './progress.ts'
+import type { Dice } from './world/dice.ts'
+import { createProcess, type SimProcess } from './world/process.ts'
+import { calm } from './world/weather.ts'
+import type { World } from './world/world.ts'
+
+/**
+ * How long it may take once the faults are over, in virtual milliseconds. A publish is given up after 30 s. A dead member
+ * is noticed after 30 s by the heartbeats of the living, else by the next tick, a minute later at most; then waits that
+ * had grown while nothing worked come to their end.
+ */
+const patience = { publishMs: 40_000, drainMs: 150_000, stopMs: 30_000 }
+
+/** Ends the faults, and waits for what has to come then. Returns what did not. */
+export async function recover(world: World, cast: Cast, plan: Plan, dice: Dice): Promise<Finding[]> {
+  const { history, scheduler, shared } = world
+  const findings: Finding[] = []
+  const { expectWithin, expectDrained } = createProgress(world, plan, findings)
+  await endFaults(world, cast, plan)
+  const lost = !plan.isClean && dice.chance(0.3) ? loseForGood(cast, dice) : undefined
+  await work('prober')
+  if (findings.length === 0 && plan.sleeps) {
+    lost?.kill()
+    await sleepLong()
+    await work('late prober')
+  }
+  return findings
+
+  /** Everything that was published is handled, by consumers that then end in order. */
+  async function work(prober: string) {
+    for (const { name } of plan.groups) {
+      if (cast.working(name).every(({ process }) => process === lost)) cast.addConsumer(name)
+    }
+    const publishing = cast.producers.filter(isUnharmed).map(producer => producer.stop())
+    await expectWithin(patience.publishMs, 'Q11', 'producers do not end', Promise.all(publishing))
+    // With a message in each queue: one that was taken from its owner, and that nobody works on since, is not well.
+    if (!(await expectDrained(patience.drainMs))) return
+    await expectWithin(patience.publishMs, 'Q11', 'a publish does not end', publishToEach(prober))
+    if (!(await expectDrained(patience.drainMs))) return
+    for (const { name, topicNames } of plan.groups) history.drained('director', { group: name, topics: topicNames })
+    const ending = cast.consumers.filter(isUnharmed).map(consumer => cast.dismiss(consumer))
+    await expectWithin(patience.stopMs, 'Q14', 'consumers do not stop', Promise.all(ending))
+  }
+
+  function isUnharmed({ process }: { process: SimProcess }): boolean {
+    return process.isAlive && process !== lost
+  }
+
+  async function publishToEach(name: string) {
+    const sender = createSender(world.recorder, world.network, createProcess(scheduler, name), dice, {})
+    const published = [...world.queueIds].flatMap(([topicName, queueIds]) =>
+      queueIds.map((queueId, index) => {
+        let key = 0
+        while (hashKey(`probe-${key}`) % queueIds.length !== index) key++
+        return sender.publish(topicName, [{ body: `${name}/${queueId}`, key: `probe-${key}` }])
+      }),
+    )
+    await Promise.all(published)
+    await sender.close()
+  }
+
+  /** Nobody is there for as long as it takes that everything in the log is deleted, most of it, in no order. */
+  async function sleepLong() {
+    for (const queueId of [...world.queueIds.values()].flat()) {
+      history.trim('director', { queueId, upTo: (await shared.endOf(queueId)) - 1 })
+    }
+    const { clock } = createProcess(scheduler, 'time to live')
+    const wakeAtMs = scheduler.nowMs + sleepMs
+    const trim = () => {
+      shared.log?.trim(clock.now(), () => dice.chance(0.5))
+      if (scheduler.nowMs < wakeAtMs) scheduler.after(trimEveryMs, trim)
+    }
+    trim()
+    await scheduler.run(() => scheduler.nowMs >= wakeAtMs)
+  }
+}
+
+/** An hour of retention, the day by which the deletion is behind it, and some more. */
+const sleepMs = 27 * 3_600_000
+const trimEveryMs = 1_200_000
+
+async function endFaults(world: World, cast: Cast, plan: Plan) {
+  Object.assign(world.weather, calm)
+  world.service.spare()
+  for (const container of world.service.containers()) container.resume()
+  cast.spare()
+  for (const { process, network } of [...cast.consumers, ...cast.producers]) {
+    network.isCut = false
+    process.resume()
+  }
+  for (const queueOffsetId of world.recorder.queueIds.keys()) {
+    for (const { name: groupName } of plan.groups) {
+      await world.shared.store.setStopped({ groupName, queueOffsetId }, false)
+    }
+  }
+}
+
+/** Not everything gets well again: one consumer stays cut off, or stopped. The others have to do without it. */
+function loseForGood(cast: Cast, dice: Dice): SimProcess | undefined {
+  const [one] = cast.working()
+  if (!one) return
+  if (dice.chance(0.5)) one.process.pause()
+  else one.network.isCut = true
+  return one.process
+}

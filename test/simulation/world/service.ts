@@ -1,0 +1,187 @@
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda'
+import { createLocalBus } from '../../../bin/host/bus.ts'
+import { type Bus, type Core, createCore, groupHasChanged, type Settings } from '../../../core/core.ts'
+import { rebalance } from '../../../core/group/rebalance.ts'
+import { StoreError } from '../../../core/store.ts'
+import { tick } from '../../../core/tick.ts'
+import { consumeOptions, consumeRoutes } from '../../../functions/edge/consume-routes.ts'
+import { type HttpHandler, httpHandler } from '../../../functions/edge/http.ts'
+import { publishRoutes } from '../../../functions/edge/publish-routes.ts'
+import type { Dice } from './dice.ts'
+import { createFlakyStore, createOrderedStore } from './flaky-store.ts'
+import { createProcess, type SimProcess } from './process.ts'
+import type { Scheduler } from './scheduler.ts'
+import type { SharedStore } from './shared-store.ts'
+import type { Weather } from './weather.ts'
+
+export type ServiceOptions = {
+  containers: number
+  settings: Settings
+  tickEveryMs: number
+  latePuts: boolean
+  /** Containers die at any of their awaits, within so many of them. Undefined: they do not. */
+  dieWithin: number | undefined
+}
+
+export type ServiceDeps = {
+  shared: SharedStore
+  scheduler: Scheduler
+  weather: Weather
+  dice: Dice
+  /** Something happened that no fault excuses. */
+  onDefect(what: string): void
+}
+
+/** The whole service: containers over one store, the bus between them, the schedule. */
+export type Service = {
+  /** Hands a request to some container. Undefined: the container died with it. */
+  receive(path: string, body: string): Promise<Answer | undefined>
+  /** Those that live. */
+  containers(): SimProcess[]
+  /** From now on containers live. */
+  spare(): void
+}
+
+export type Answer = { status: number; headers: Record<string, string>; text: string }
+
+type Container = {
+  process: SimProcess
+  core: Core
+  publish: HttpHandler
+  consume: HttpHandler
+  /** Ends the requests that it has in hand. */
+  open: Set<() => void>
+}
+
+export function createService(deps: ServiceDeps, options: ServiceOptions): Service {
+  const { shared, scheduler, weather, dice } = deps
+  const isHost = shared.log === undefined
+  let dieWithin = options.dieWithin
+  let made = 0
+  let requests = 0
+  const containers = Array.from({ length: options.containers }, start)
+
+  function start(): Container {
+    const process = createProcess(scheduler, `container-${++made}`)
+    const own = dice.fork()
+    const storeDeps = { shared, process, scheduler, weather, dice: dice.fork(), latePuts: options.latePuts }
+    const store = isHost ? createOrderedStore(storeDeps) : createFlakyStore(storeDeps)
+    const bus = isHost ? busWithin(() => core) : busFrom(process)
+    let ids = 0
+    const core = createCore({
+      store,
+      clock: process.clock,
+      random: own.random,
+      newId: () => `${process.name}-${++ids}`,
+      bus,
+      settings: options.settings,
+    })
+    const container = {
+      process,
+      core,
+      publish: httpHandler(core, publishRoutes),
+      consume: httpHandler(core, consumeRoutes, consumeOptions),
+      open: new Set<() => void>(),
+    }
+    if (dieWithin !== undefined && own.chance(0.5)) process.dieWithin(Math.ceil(own.spread(1, dieWithin)))
+    process.onKilled(() => {
+      containers[containers.indexOf(container)] = start()
+      for (const end of container.open) end()
+    })
+    return container
+  }
+
+  /** The bus of one machine. */
+  function busWithin(core: () => Core): Bus {
+    const bus = createLocalBus(async groupName => {
+      await rebalance(core(), groupName)
+    })
+    return {
+      async groupChanged(groupName) {
+        groupHasChanged(core(), groupName)
+        await bus.groupChanged(groupName)
+      },
+    }
+  }
+
+  /** EventBridge: takes an event at once or not at all, and invokes a function, again if that fails, sometimes twice. */
+  function busFrom(process: SimProcess): Bus {
+    return {
+      groupChanged: groupName =>
+        new Promise(resolve => {
+          if (!dice.chance(weather.lostEvents)) invoke(groupName, 2)
+          if (dice.chance(weather.repeatedEvents)) invoke(groupName, 0)
+          process.after(dice.spread(0.1, weather.storeLatencyMs), resolve)
+        }),
+    }
+  }
+
+  function invoke(groupName: string, retries: number) {
+    scheduler.after(dice.spread(1, weather.networkLatencyMs * 2), () => {
+      const { process, core } = dice.pick(asPair(containers))
+      process.deliver(() => {
+        rebalance(core, groupName).then(
+          outcome => outcome === 'busy' && again(),
+          error => {
+            expectWeather(error)
+            again()
+          },
+        )
+      })
+    })
+    const again = () => {
+      if (retries > 0) scheduler.after(dice.spread(1_000, 60_000), () => invoke(groupName, retries - 1))
+    }
+  }
+
+  function expectWeather(error: unknown) {
+    if (!(error instanceof StoreError)) deps.onDefect(`a container failed: ${String(error)}`)
+  }
+
+  function scheduleTick() {
+    scheduler.after(options.tickEveryMs, () => {
+      const { process, core } = dice.pick(asPair(containers))
+      process.deliver(() => {
+        tick(core).then(({ failed }) => {
+          for (const { cause } of failed) expectWeather(cause)
+        }, expectWeather)
+      })
+      scheduleTick()
+    })
+  }
+  scheduler.after(dice.random() * options.tickEveryMs, scheduleTick)
+
+  function receive(path: string, body: string): Promise<Answer | undefined> {
+    const { process, publish, consume, open } = dice.pick(asPair(containers))
+    const handle = publishPaths.has(path) ? publish : consume
+    const requestId = `request-${++requests}`
+    return new Promise((resolve, reject) => {
+      const end = () => resolve(undefined)
+      open.add(end)
+      process.deliver(() => {
+        const event = { routeKey: `POST ${path}`, body, isBase64Encoded: false }
+        handle(event as APIGatewayProxyEventV2, { awsRequestId: requestId } as Context).then(answer => {
+          open.delete(end)
+          resolve(toAnswer(answer))
+        }, reject)
+      })
+    })
+  }
+
+  return {
+    receive,
+    containers: () => containers.map(({ process }) => process),
+    spare() {
+      dieWithin = undefined
+      for (const { process } of containers) process.dieWithin(Number.POSITIVE_INFINITY)
+    },
+  }
+}
+
+const publishPaths = new Set(['/api/client/consumer/publish', '/api/server/meta/getTopicQueueIds'])
+
+const asPair = (containers: Container[]) => containers as [Container, ...Container[]]
+
+function toAnswer({ statusCode = 200, headers = {}, body = '' }: APIGatewayProxyStructuredResultV2): Answer {
+  return { status: statusCode, headers: headers as Record<string, string>, text: body }
+}

@@ -1,0 +1,104 @@
+import { defaultSettings } from '../../../core/core.ts'
+import { createHistory, type History } from '../../checker/history.ts'
+import type { Plan } from '../plan.ts'
+import type { Recorder } from '../programs/recorder.ts'
+import type { Dice } from './dice.ts'
+import type { Immediates } from './immediates.ts'
+import type { NetworkDeps } from './network.ts'
+import { createScheduler, type Scheduler } from './scheduler.ts'
+import { createService, type Service } from './service.ts'
+import { openSharedStore, type SharedStore } from './shared-store.ts'
+import type { Weather } from './weather.ts'
+
+/** Everything that a run is made of. */
+export type World = {
+  scheduler: Scheduler
+  shared: SharedStore
+  service: Service
+  weather: Weather
+  history: History
+  recorder: Recorder
+  network: NetworkDeps
+  /** Whose place in a queue a `queueOffsetId` is. */
+  groupOf: Map<number, string>
+  /** Topic → its queues. */
+  queueIds: Map<string, number[]>
+  /** What no fault excuses and no history shows. */
+  defects: string[]
+}
+
+/** The shortest that there is. */
+const retentionMs = 3_600_000
+
+/** A service with the topics and groups of a plan, and nobody who uses it yet. */
+export async function createWorld(immediates: Immediates, plan: Plan, dice: Dice): Promise<World> {
+  const scheduler = createScheduler(immediates)
+  const shared = openSharedStore(() => scheduler.nowMs, plan.isHost)
+  const weather = { ...plan.weather }
+  const history = createHistory(() => scheduler.nowMs)
+  const defects: string[] = []
+  const onDefect = (what: string) => void defects.push(what)
+
+  const { queueIds, queueOfOffset, groupOf } = await setUp(shared, plan)
+  const service = createService(
+    { shared, scheduler, weather, dice: dice.fork(), onDefect },
+    {
+      containers: plan.containers,
+      settings: {
+        ...defaultSettings,
+        compression: 'fast',
+        pollHoldMs: plan.pullHoldMs || defaultSettings.pollHoldMs,
+        pullHoldMs: plan.pullHoldMs,
+      },
+      tickEveryMs: plan.isHost ? 5_000 : 60_000,
+      latePuts: plan.keyedOnly,
+      dieWithin: plan.containersDieWithin,
+    },
+  )
+  return {
+    scheduler,
+    shared,
+    service,
+    weather,
+    history,
+    recorder: { history, queueIds: queueOfOffset, onDefect },
+    network: { scheduler, service, weather, dice: dice.fork(), cutPublishes: plan.cutPublishes, onDefect },
+    groupOf,
+    queueIds,
+    defects,
+  }
+}
+
+/** As the admin's use cases would, but in good weather. */
+async function setUp({ store }: SharedStore, plan: Plan) {
+  const queueIds = new Map<string, number[]>()
+  const queueOfOffset = new Map<number, number>()
+  const groupOf = new Map<number, string>()
+  let queueId = 0
+  let queueOffsetId = 0
+  for (const [index, { name, queues }] of plan.topics.entries()) {
+    const records = Array.from({ length: queues }, () => {
+      return { topicName: name, queueId: ++queueId, readOnly: false, checkpoint: 1 }
+    })
+    queueIds.set(
+      name,
+      records.map(record => record.queueId),
+    )
+    await store.createTopic({ name, topicId: index + 1, retentionMs, createdAtMs: 0 }, records)
+  }
+  for (const { name: groupName, topicNames, settings } of plan.groups) {
+    const versions = { rbVersion: 0, metaVersion: 1, version: 1, rebalanceAsked: 0, rebalanceDone: 0 }
+    await store.createGroup({ name: groupName, ...versions, rebalancedAtMs: 0, rebalancedVersion: 0, createdAtMs: 0 })
+    for (const topicName of topicNames) {
+      for (const queueId of queueIds.get(topicName) ?? []) {
+        queueOfOffset.set(++queueOffsetId, queueId)
+        groupOf.set(queueOffsetId, groupName)
+        const nobodys = { offset: 0, offsetVersion: 0, consumerId: 0, isStopped: false, rbVersion: 0 }
+        await store.addQueueOffset({ groupName, queueOffsetId, topicName, queueId, ...nobodys })
+      }
+      const topicId = plan.topics.findIndex(topic => topic.name === topicName) + 1
+      await store.createSubscription({ ...settings, groupName, topicName, topicId })
+    }
+  }
+  return { queueIds, queueOfOffset, groupOf }
+}
