@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { baseRequest, baseResponse, listOf, mapOf, optional, text, wholeNumber } from './fields.ts'
+import { baseRequest, baseResponse, listOf, mapOf, name, optional, text, wholeNumber } from './fields.ts'
 import { limits } from './limits.ts'
 
 export const registerRequest = v.object({
@@ -15,6 +15,11 @@ export const registerGroupRequest = v.object({
   subEnv: optional(v.string()),
   /** Group → the topics that the consumer has a handler for. */
   consumerGroupNames: optional(mapOf(optional(listOf(v.string())))),
+  /**
+   * Names the place that this consumer takes, across restarts: the one that had it before is let go, and its queues are
+   * this one's at once.
+   */
+  instanceId: optional(name),
 })
 export const registerGroupResponse = v.object({
   ...baseResponse,
