@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { toJsonSchemaDefs } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
 import * as admin from '../core/protocol/admin.ts'
+import * as claims from '../core/protocol/claims.ts'
 import * as commit from '../core/protocol/commit.ts'
 import { type Endpoint, endpoints } from '../core/protocol/endpoints.ts'
 import { type ErrorCode, errorTable } from '../core/protocol/errors.ts'
@@ -17,7 +18,7 @@ export const openApiFile = new URL('../docs/openapi.json', import.meta.url)
 
 /** The exported schemas of the protocol, by name: the components of the document. */
 const schemas = Object.fromEntries(
-  [publish, membership, pull, commit, meta, tool, admin].flatMap(module =>
+  [publish, membership, pull, commit, claims, meta, tool, admin].flatMap(module =>
     Object.entries<unknown>(module)
       .filter((entry): entry is [string, v.GenericSchema] => isSchema(entry[1]))
       .map(([name, schema]): [string, v.GenericSchema] => [capitalized(name), schema]),
@@ -59,7 +60,8 @@ function buildPaths() {
   return paths
 }
 
-function buildOperation(name: string, { path, function: tag, request, response, status, summary }: Endpoint) {
+function buildOperation(name: string, { method, path, function: tag, request, response, status, summary }: Endpoint) {
+  const changesSomething = tag === 'admin' && method !== 'GET'
   const parameters = Array.from(path.matchAll(/\{(\w+)\}/g), ([, parameter]) => ({
     name: parameter,
     in: 'path',
@@ -69,7 +71,7 @@ function buildOperation(name: string, { path, function: tag, request, response, 
   const codes: ErrorCode[] = [
     ...(request || parameters.length > 0 ? (['bad_request'] as const) : []),
     ...(tag === 'admin' && parameters.length > 0 ? (['not_found'] as const) : []),
-    ...(status === 201 ? (['already_exists'] as const) : []),
+    ...(changesSomething ? [parameters.length > 0 ? ('conflict' as const) : ('already_exists' as const)] : []),
     ...(request ? (['payload_too_large'] as const) : []),
     'throttled',
     'internal',
@@ -113,6 +115,7 @@ function buildErrors() {
 }
 
 function content(schema: v.GenericSchema) {
+  if (schema.type === 'string') return { 'text/plain': { schema: { type: 'string' } } }
   const name = nameOfSchema.get(schema)
   if (name === undefined) throw new Error('a schema of an endpoint must be exported by its module in core/protocol')
   return { 'application/json': { schema: { $ref: `#/components/schemas/${name}` } } }

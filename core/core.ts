@@ -1,5 +1,7 @@
 import type { LRUCache } from 'lru-cache'
 import { type Arrivals, createArrivals, groupArrival } from './arrivals.ts'
+import { readSubEnvs } from './client/sub-envs.ts'
+import { createSilenceWatch, type SilenceWatch } from './group/silence.ts'
 import { type Appender, createAppender } from './log/append.ts'
 import type { Compression } from './log/encoding.ts'
 import { findEnd } from './log/log-end.ts'
@@ -28,6 +30,8 @@ export type Settings = {
   sessionTimeoutMs: number
   /** How long a consumer may take to finish with a queue that goes to another one. */
   handoverTimeoutMs: number
+  /** Whether consumers may belong to sub-environments, which have copies of the groups that they join. */
+  subEnvironments: boolean
   /** How old a topic, or a group's versions, may be when a request uses them. */
   topicCacheMs: number
   groupCacheMs: number
@@ -42,6 +46,7 @@ export const defaultSettings: Settings = {
   pullHoldMs: 0,
   sessionTimeoutMs: 30_000,
   handoverTimeoutMs: 60_000,
+  subEnvironments: false,
   topicCacheMs: 2_000,
   groupCacheMs: 1_000,
   batchCacheTextLength: 32 * 1024 * 1024,
@@ -66,10 +71,14 @@ export type Core = CoreDeps & {
   arrivals: Arrivals
   topics: Remembered<TopicSnapshot>
   groups: Remembered<Group>
+  /** Group → the sub-environments that have consumers in it. */
+  subEnvs: Remembered<string[]>
   /** Topic → where its unkeyed messages went last. */
   lastQueues: Map<string, LastQueue>
   /** By id of the queue offset and name of the group: the queue that it is for. */
   queueNames: LRUCache<string, QueueName>
+  /** Which consumers this container has met silent. */
+  silences: SilenceWatch
   /** Group → when this container last looked for dead members. */
   expiryCheckedAtMs: Map<string, number>
 }
@@ -103,12 +112,14 @@ export function createCore(deps: CoreDeps): Core {
     ...deps,
     arrivals,
     groups,
+    subEnvs: remember(clock, settings.groupCacheMs, name => readSubEnvs({ store }, name)),
     topics: remember(clock, settings.topicCacheMs, name => store.readTopic(name)),
     reader: createLogReader({ store, clock, cacheTextLength: settings.batchCacheTextLength }),
     append: createAppender(appendDeps),
     findEnd: (topicName, queueId) => findEnd(appendDeps, topicName, queueId),
     lastQueues: new Map(),
     queueNames: createLru(maxRemembered),
+    silences: createSilenceWatch(settings.sessionTimeoutMs),
     expiryCheckedAtMs: new Map(),
   }
   return core

@@ -28,7 +28,8 @@ export type Topic = { name: string; topicId: number; retentionMs: number; create
 export type Queue = {
   topicName: string
   queueId: number
-  readOnly: boolean
+  /** Since when it is read-only: nothing is appended any more, what is there is consumed. Absent: it is writable. */
+  readOnlySinceMs?: number
   /** The next offset as last checkpointed: what remains of the head when every batch is past retention. 1 for a new queue. */
   checkpoint: number
 }
@@ -37,11 +38,37 @@ export type Queue = {
 export type TopicSnapshot = { topic: Topic; queues: Queue[]; groupNames: string[] }
 
 /**
+ * How a group shares its queues out. `balanced`: among its members, who hold a queue for as long as they live. `claimed`:
+ * to whoever claims some, for the time of a lease. `broadcast`: not at all; each member has a copy of the group, with
+ * offsets of its own, and gets everything.
+ */
+export type GroupMode = 'balanced' | 'claimed' | 'broadcast'
+
+/** Who of a group's members may be given queues. Those who may not are on standby. */
+export type GroupSettings = {
+  /** IP addresses and ranges (CIDR) that may; empty: all. */
+  allowedIps: string[]
+  /** IP addresses and ranges that may not, whatever is allowed. */
+  deniedIps: string[]
+  /** So many members at most, the ones that joined first; 0: any number. */
+  maxConsumers: number
+}
+
+/** What a group is a copy of: of another group for one sub-environment, or of a broadcast group for one consumer. */
+export type Origin = { groupName: string; subEnv: string } | { groupName: string; consumerId: number }
+
+/** A group that was made as a copy of another one, as the other one's partition lists it. */
+export type GroupCopy = { copyName: string; subEnv?: string; consumerId?: number }
+
+/**
  * A consumer group. `rbVersion` rises when an assignment changes, `metaVersion` when settings or offsets do, `version`
  * with either; they never fall. A rebalance is owed while `rebalanceAsked > rebalanceDone`.
  */
-export type Group = {
+export type Group = GroupSettings & {
   name: string
+  mode: GroupMode
+  /** Absent: the group was made by hand. */
+  origin?: Origin
   rbVersion: number
   metaVersion: number
   version: number
@@ -70,6 +97,9 @@ export type Subscription = SubscriptionSettings & { groupName: string; topicName
  * | free: `consumerId` is 0 | nobody owns it | assigned → owned |
  * | owned | the consumer pulls and commits with `offsetVersion` | taken away → leaving; the owner is gone → owned by another, or free |
  * | leaving: `nextConsumerId` is there | the owner may finish and commit, the next one waits | released, or the owner is gone or late → owned by the next one, or free; wanted back → owned |
+ * | claimed: `claim` is there | the claimant pulls and commits with `offsetVersion` until its lease ends | released → free; the lease is over → claimed by another; reset → free |
+ *
+ * In a copy for one consumer a queue is owned from the beginning, by that consumer.
  */
 export type QueueOffset = {
   groupName: string
@@ -85,17 +115,28 @@ export type QueueOffset = {
   nextConsumerId?: number
   /** When it was taken away from its owner. */
   leavingSinceMs?: number
+  /** Who holds it by a lease. Once that is over, it is still theirs until somebody else claims it. */
+  claim?: Claim
+  /** When progress was last committed. Absent: never. */
+  committedAtMs?: number
   /** Nobody consumes the queue for this group until it is started again; who owns it is another matter. */
   isStopped: boolean
   /** The group's `rbVersion` that tells of this state. Above the group's own: a rebalance moved it and did not finish. */
   rbVersion: number
 }
 
+export type Claim = { claimant: string; untilMs: number }
+
 /** A consumer's membership in one group. */
 export type Member = {
   groupName: string
   consumerId: number
   consumerName: string
+  ip: string
+  /** The place that it takes, across restarts. */
+  instanceId?: string
+  /** Whose place it took: their queues are its own. */
+  predecessors?: number[]
   /** Topics that it has a handler for. */
   topicNames: string[]
   joinedAtMs: number
@@ -114,7 +155,13 @@ export type Consumer = {
 }
 
 /** All of a group, as one read returns it. */
-export type GroupSnapshot = { group: Group; subscriptions: Subscription[]; offsets: QueueOffset[]; members: Member[] }
+export type GroupSnapshot = {
+  group: Group
+  subscriptions: Subscription[]
+  offsets: QueueOffset[]
+  members: Member[]
+  copies: GroupCopy[]
+}
 
 /** Ids on the wire are numbers; each kind counts for itself. */
 export type IdKind = 'topic' | 'queue' | 'queueOffset' | 'consumer'

@@ -3,6 +3,7 @@ import type {
   BatchHeader,
   Consumer,
   Group,
+  GroupSettings,
   GroupSnapshot,
   IdKind,
   Member,
@@ -84,6 +85,10 @@ export interface RegistryStore {
   createTopic(topic: Topic, queues: readonly Queue[]): Promise<'created' | 'exists'>
   /** Adds a queue to a topic. Repeating it changes nothing. */
   addQueue(queue: Queue): Promise<'created' | 'exists'>
+  /** Makes a queue read-only from `sinceMs` on, or writable again (undefined). One that is read-only already stays so. */
+  setReadOnly(topicName: string, queueId: number, sinceMs: number | undefined): Promise<'set' | 'unknown_queue'>
+  /** Removes a queue that is read-only. What is in it is left to the end of its retention. */
+  removeQueue(topicName: string, queueId: number): Promise<'removed' | 'writable' | 'unknown_queue'>
   readTopic(topicName: string): Promise<TopicSnapshot | undefined>
   /** Names in order, after `after`, at most `limit`. */
   listTopics(page: { after?: string; limit: number }): Promise<string[]>
@@ -94,17 +99,32 @@ export interface RegistryStore {
     nextOffset: number,
   ): Promise<'advanced' | 'unchanged' | 'unknown_queue'>
 
-  createGroup(group: Group): Promise<'created' | 'exists'>
+  /** Creates a group, unless there is one of this name. A copy is recorded at its origin, which has to exist. */
+  createGroup(group: Group): Promise<'created' | 'exists' | 'unknown_origin'>
+  /** Replaces who of a group's members may be given queues; raises `metaVersion`, `version` and `rebalanceAsked`. */
+  updateGroup(groupName: string, settings: GroupSettings): Promise<'updated' | 'unknown_group'>
+  /** Forgets a group whose subscriptions and queue offsets have been removed before, and that it was a copy. */
+  removeGroup(group: Group): Promise<'removed' | 'unknown_group'>
+  /** Names in order, after `after`, at most `limit`. Copies for one consumer are not among them. */
   listGroups(page: { after?: string; limit: number }): Promise<string[]>
   /** Everything of a group in one consistent read. */
   readGroup(groupName: string): Promise<GroupSnapshot | undefined>
+  /** What a group subscribes to. */
+  readSubscriptions(groupName: string): Promise<Subscription[]>
   /** The group's own record. Not consistent. */
   readGroupRecord(groupName: string): Promise<Group | undefined>
   /**
-   * Subscribes: records the subscription and the group at its topic, and raises `metaVersion`, `version` and
-   * `rebalanceAsked`. Its queue offsets come by `addQueueOffset`, before.
+   * Subscribes: records the subscription and the group at its topic, raises `metaVersion`, `version` and
+   * `rebalanceAsked`, and wakes the group. Its queue offsets come by `addQueueOffset`, before. Of a copy for one consumer
+   * nothing is recorded at the topic, and nothing is asked: it is looked after with its origin.
    */
-  createSubscription(subscription: Subscription): Promise<'created' | 'exists' | 'unknown_group'>
+  createSubscription(subscription: Subscription, kind?: GroupKind): Promise<'created' | 'exists' | 'unknown_group'>
+  /** Ends a subscription; raises, asks and wakes as `createSubscription` does. Its queue offsets go after. */
+  removeSubscription(
+    groupName: string,
+    topicName: string,
+    kind?: GroupKind,
+  ): Promise<'removed' | 'unknown_subscription'>
   /** Replaces the settings of a subscription, and raises `metaVersion` and `version`. */
   updateSubscription(
     groupName: string,
@@ -112,7 +132,9 @@ export interface RegistryStore {
     settings: SubscriptionSettings,
   ): Promise<'updated' | 'unknown_subscription'>
   /** Adds a group's place in a queue. `exists` if the group has one for this queue, whatever its id. */
-  addQueueOffset(offset: QueueOffset): Promise<'created' | 'exists'>
+  addQueueOffset(offset: QueueOffset): Promise<'created' | 'exists' | 'unknown_group'>
+  /** Removes a group's place in a queue, if the group does not subscribe to its topic, or the topic has no such queue. */
+  removeQueueOffset(offset: QueueOffset, because: OffsetRemoval): Promise<'removed' | 'needed'>
   /** Raises `rebalanceAsked`, and wakes the group for the tick. Answers with the group as it is then. */
   askRebalance(groupName: string): Promise<Group | undefined>
   /** Raises `metaVersion` and `version`: offsets or settings have changed. Answers with the group as it is then. */
@@ -133,18 +155,27 @@ export interface RegistryStore {
   commitOffset(commit: Commit): Promise<CommitOutcome>
   /**
    * Sets a queue's offset, forwards or back, and raises its `offsetVersion`, which fences what its owner has in hand. The
-   * owner stays; the group's `metaVersion` and `version` rise, so that it hears of it.
+   * owner stays, and the group's `metaVersion` and `version` rise, so that it hears of it; a claim ends.
    */
   resetOffset(place: QueuePlace, offset: number): Promise<'reset' | 'unknown_queue'>
   /** Stops a queue for a group, or starts it again; the group's `metaVersion` and `version` rise. */
   setStopped(place: QueuePlace, isStopped: boolean): Promise<'set' | 'unknown_queue'>
+  /** Claims a queue that nobody holds by a lease; raises its `offsetVersion`, which fences whoever held it before. */
+  claimQueue(claim: QueueClaim): Promise<{ outcome: 'claimed'; offset: QueueOffset } | { outcome: 'conflict' }>
+  /** Prolongs a claim, over or not, that nobody else has taken since. Answers with the queue as it is then. */
+  renewClaim(renewal: ClaimRenewal): Promise<{ outcome: 'renewed'; offset: QueueOffset } | { outcome: 'fenced' }>
 
   /** Records a new consumer, or finds the one of its name and takes over all but its id and groups. Answers with its id. */
   registerConsumer(consumer: Consumer): Promise<number>
   readConsumers(consumerIds: number[]): Promise<Consumer[]>
   /** Renews a heartbeat. Undefined: the consumer is not known (any more). */
   heartbeat(consumerId: number, nowMs: number): Promise<Consumer | undefined>
-  /** Joins: records the member and the group at its consumer, raises `rebalanceAsked`, wakes the group. */
+  /** Consumers that have registered and joined no group yet. */
+  listNewcomers(): Promise<number[]>
+  /**
+   * Joins: records the member and the group at its consumer, raises `rebalanceAsked`, wakes the group. Who joins again
+   * keeps its `joinedAtMs`.
+   */
   joinGroup(member: Member): Promise<'joined' | 'unknown_consumer' | 'unknown_group'>
   /** Leaves: removes the member, raises `rebalanceAsked`, wakes the group. */
   leaveGroup(groupName: string, consumerId: number): Promise<'left' | 'not_a_member'>
@@ -163,6 +194,11 @@ export type RebalanceDone = {
 
 /** `asked` is the store's own: it is another number after each time that the group was asked something. */
 export type AwakeGroup = { groupName: string; asked: number }
+
+/** A copy for one consumer is nobody's concern but its origin's. Where it isn't said, a group is a `group`. */
+export type GroupKind = 'group' | 'consumer_copy'
+
+export type OffsetRemoval = 'unsubscribed' | 'queue_removed'
 
 /** One queue of a group. */
 export type QueuePlace = { groupName: string; queueOffsetId: number }
@@ -185,6 +221,17 @@ export type QueueMove = {
   rbVersion: number
 }
 
+export type QueueClaim = QueuePlace & {
+  /** What the claimant read: the claim is refused if anybody has claimed, released or reset the queue since. */
+  expectedOffsetVersion: number
+  claimant: string
+  untilMs: number
+  /** A lease that is over by then is no obstacle. */
+  nowMs: number
+}
+
+export type ClaimRenewal = QueuePlace & { offsetVersion: number; untilMs: number }
+
 export type Commit = {
   groupName: string
   queueOffsetId: number
@@ -192,10 +239,9 @@ export type Commit = {
   offset: number
   /**
    * The final commit: the owner has stopped, and gives its present ownership up. `offsetVersion` rises, also where the
-   * offset stays. A queue that is leaving becomes the next owner's; another one stays with its owner.
+   * offset stays. A queue that is leaving becomes the next owner's, one that is claimed is free; another one stays.
    */
   release: boolean
-  /** When a release is made. */
   nowMs: number
 }
 

@@ -27,6 +27,8 @@ export async function tick(core: Core): Promise<TickReport> {
       await attempt(`group ${awake.groupName}`, () => lookAfterGroup(core, awake))
     }
   })
+  if (report.failed.length > 0) core.silences.forgetAll()
+  await attempt('newcomers', () => removeNewcomers(core))
   await attempt('topics', async () => {
     const minute = Math.floor(core.clock.now() / 60_000) % 60
     for (const topicName of await listAll(page => core.store.listTopics(page))) {
@@ -40,6 +42,18 @@ export async function tick(core: Core): Promise<TickReport> {
 
 /** What a tick looked at, and what it could not do. */
 export type TickReport = { groups: number; topics: number; failed: { what: string; cause: unknown }[] }
+
+/** A consumer that registered and never joined a group is nobody's, once it is silent for this long. */
+const newcomerPatienceMs = 600_000
+
+async function removeNewcomers(core: Core): Promise<void> {
+  const heartbeatBeforeMs = core.clock.now() - newcomerPatienceMs
+  const newcomers = await core.store.listNewcomers()
+  if (newcomers.length === 0) return
+  for (const { consumerId, heartbeatAtMs } of await core.store.readConsumers(newcomers)) {
+    if (heartbeatAtMs < heartbeatBeforeMs) await core.store.removeConsumer(consumerId, { heartbeatBeforeMs })
+  }
+}
 
 async function lookAfterGroup(core: Core, awake: AwakeGroup): Promise<void> {
   const before = await core.store.readGroup(awake.groupName)

@@ -84,23 +84,10 @@ export class Pmq extends Construct {
 
     grant(publish, tables.log, 'PutItem', 'Query')
     grant(publish, tables.registry, 'Query')
-    grant(consume, tables.log, 'Query')
-    grant(consume, tables.registry, 'BatchGetItem', 'DeleteItem', 'GetItem', 'PutItem', 'Query', 'UpdateItem')
-    grant(admin, tables.log, 'Query')
-    grant(admin, tables.registry, 'BatchGetItem', 'PutItem', 'Query', 'UpdateItem')
-    grant(tick, tables.log, 'Query')
-    // The check is of a group's version, beside each move of a queue.
-    grant(
-      tick,
-      tables.registry,
-      'BatchGetItem',
-      'ConditionCheckItem',
-      'DeleteItem',
-      'GetItem',
-      'PutItem',
-      'Query',
-      'UpdateItem',
-    )
+    for (const each of [consume, admin, tick]) {
+      grant(each, tables.log, 'Query')
+      grant(each, tables.registry, ...registryActions)
+    }
     bus.grantPutEventsTo(consume.role)
     bus.grantPutEventsTo(admin.role)
 
@@ -120,7 +107,17 @@ export class Pmq extends Construct {
   }
 }
 
-type Action = 'BatchGetItem' | 'ConditionCheckItem' | 'DeleteItem' | 'GetItem' | 'PutItem' | 'Query' | 'UpdateItem'
+/** All that there is to do with single items. The checks are of a second item, in a transaction that changes a first. */
+const registryActions = [
+  'BatchGetItem',
+  'ConditionCheckItem',
+  'DeleteItem',
+  'GetItem',
+  'PutItem',
+  'Query',
+  'UpdateItem',
+] as const
+type Action = (typeof registryActions)[number]
 
 /**
  * By action, as far as the use cases of a function go; a transaction needs the actions of its items. CDK's

@@ -13,8 +13,10 @@ import type { IdKind } from '../core/model.ts'
  * | queue offset   | GROUP#name       | OFFSET#id       | admin, tick; consume: commit| with its group                 |
  * | offset of queue| GROUP#name       | QUEUE#id        | with the queue offset       | to find the offset of a queue  |
  * | member         | GROUP#name       | MEMBER#consumer | consume, tick               | with its group                 |
+ * | copy           | GROUP#origin     | COPY#name       | consume, tick               | with its origin                |
  * | consumer       | CONSUMER#id      | CONSUMER        | consume, tick               | consume, tick                  |
  * | consumer name  | CONSUMERNAME#name| CONSUMER        | consume, tick               | consume                        |
+ * | newcomer       | NEWCOMERS        | id              | consume, tick               | tick                           |
  * | names by kind  | NAMES#kind       | name            | admin                       | admin                          |
  * | awake group    | AWAKE            | group name      | consume, admin, tick        | tick                           |
  * | counter        | COUNTER#kind     | COUNTER         | admin, consume              | the same                       |
@@ -22,6 +24,9 @@ import type { IdKind } from '../core/model.ts'
  * Numbers in sort keys are padded to 16 digits, so that they sort as numbers.
  */
 export type Key = { pk: string; sk: string }
+
+/** What the sort keys of a group's subscriptions begin with. */
+export const subscriptionPrefix = 'SUB#'
 
 const digits = (id: number) => String(id).padStart(16, '0')
 
@@ -47,6 +52,10 @@ export const keys = {
     sk: `MEMBER#${digits(consumerId)}`,
   }),
 
+  copy: (originName: string, copyName: string): Key => ({ pk: `GROUP#${originName}`, sk: `COPY#${copyName}` }),
+
+  newcomersPartition: 'NEWCOMERS',
+  newcomer: (consumerId: number): Key => ({ pk: 'NEWCOMERS', sk: digits(consumerId) }),
   consumer: (consumerId: number): Key => ({ pk: `CONSUMER#${digits(consumerId)}`, sk: 'CONSUMER' }),
   consumerName: (consumerName: string): Key => ({ pk: `CONSUMERNAME#${consumerName}`, sk: 'CONSUMER' }),
 

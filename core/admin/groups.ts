@@ -1,33 +1,16 @@
-import { isName, readGroup } from '../client/find.ts'
 import { type Core, groupHasChanged } from '../core.ts'
-import { addOffset } from '../group/offsets.ts'
-import type { GroupSnapshot, SubscriptionSettings } from '../model.ts'
-import type { CreateGroupRequest, GroupListView, GroupView, SubscribeRequest } from '../protocol/admin.ts'
+import { newGroup, removeGroup } from '../group/copies.ts'
+import { parseIpRange } from '../group/members.ts'
+import type { GroupSettings, GroupSnapshot } from '../model.ts'
+import type { CreateGroupRequest, GroupListView, GroupView, UpdateGroupRequest } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
-import { forEachOf } from './for-each-of.ts'
+import { getGroup, requireGroup } from './group-view.ts'
 import { listAll } from './list.ts'
-import { topicNotFound } from './topics.ts'
 
-/** PMQ's defaults, where they make sense: 5 handler calls at once, one message each, pulls of 50, pauses up to 5 s. */
-export const defaultSubscription: SubscriptionSettings = {
-  threadSize: 5,
-  consumerBatchSize: 1,
-  pullBatchSize: 50,
-  maxPullTimeSeconds: 5,
-}
-
-export async function createGroup(core: Core, { name }: CreateGroupRequest): Promise<GroupView> {
-  const outcome = await core.store.createGroup({
-    name,
-    rbVersion: 0,
-    metaVersion: 1,
-    version: 1,
-    rebalanceAsked: 0,
-    rebalanceDone: 0,
-    rebalancedAtMs: 0,
-    rebalancedVersion: 0,
-    createdAtMs: core.clock.now(),
-  })
+export async function createGroup(core: Core, request: CreateGroupRequest): Promise<GroupView> {
+  const { name, mode, ...settings } = request
+  const made = newGroup(name, core.clock.now())
+  const outcome = await core.store.createGroup({ ...made, mode, ...withSettings(settings, made) })
   if (outcome === 'exists') throw new PmqError('already_exists', `group ${name} exists already`)
   return getGroup(core, name)
 }
@@ -36,83 +19,58 @@ export async function listGroups(core: Core): Promise<GroupListView> {
   return { groups: await listAll(page => core.store.listGroups(page)) }
 }
 
-/**
- * Subscribes a group to a topic: it is handed every message published from now on. Where it is subscribed already, the
- * settings are changed to those given, and its consumers take them up while they run.
- */
-export async function subscribe(
-  core: Core,
-  groupName: string,
-  topicName: string,
-  request: SubscribeRequest,
-): Promise<GroupView> {
-  const group = await requireGroup(core, groupName)
-  const topic = isName(topicName) ? await core.store.readTopic(topicName) : undefined
-  if (!topic) throw topicNotFound(topicName)
-  const current = group.subscriptions.find(subscription => subscription.topicName === topicName)
-  const settings = withDefaults(request, current ?? defaultSubscription)
-  if (current) {
-    await core.store.updateSubscription(groupName, topicName, settings)
-  } else {
-    const firstId = await core.store.takeIds('queueOffset', topic.queues.length)
-    await forEachOf(topic.queues, async (queue, i) => {
-      const newest = (await core.findEnd(topicName, queue.queueId)) - 1
-      await addOffset(core, groupName, queue, firstId + i, newest)
-    })
-    await core.store.createSubscription({ ...settings, groupName, topicName, topicId: topic.topic.topicId })
-    await core.bus.groupChanged(groupName)
-  }
-  core.topics.forget(topicName)
+/** Changes which members may be given queues. The group is rebalanced at once. */
+export async function updateGroup(core: Core, groupName: string, request: UpdateGroupRequest): Promise<GroupView> {
+  const { group } = await requireGroup(core, groupName)
+  await core.store.updateGroup(groupName, withSettings(request, group))
+  await core.bus.groupChanged(groupName)
   groupHasChanged(core, groupName)
   return getGroup(core, groupName)
 }
 
-function withDefaults(request: SubscribeRequest, defaults: SubscriptionSettings): SubscriptionSettings {
-  return {
-    threadSize: request.threadSize ?? defaults.threadSize,
-    consumerBatchSize: request.consumerBatchSize ?? defaults.consumerBatchSize,
-    pullBatchSize: request.pullBatchSize ?? defaults.pullBatchSize,
-    maxPullTimeSeconds: request.maxPullTimeSeconds ?? defaults.maxPullTimeSeconds,
+function withSettings(request: UpdateGroupRequest, current: GroupSettings): GroupSettings {
+  const {
+    allowedIps = current.allowedIps,
+    deniedIps = current.deniedIps,
+    maxConsumers = current.maxConsumers,
+  } = request
+  const wrong = [...allowedIps, ...deniedIps].find(entry => parseIpRange(entry) === undefined)
+  if (wrong !== undefined) {
+    const accepted = 'an IP address, or a range such as 10.1.0.0/16'
+    throw new PmqError('bad_request', `"${wrong}" is no IP address; accepted is ${accepted}`)
   }
+  return { allowedIps, deniedIps, maxConsumers }
 }
 
-/** A group that has to exist. */
-export async function requireGroup(core: Core, groupName: string): Promise<GroupSnapshot> {
-  const snapshot = await readGroup(core, groupName)
-  if (!snapshot) throw new PmqError('not_found', `there is no group ${groupName}`)
-  return snapshot
+/** Removes a group, its copies, and how far they were. Refused while anybody consumes with it. Repeating it finishes. */
+export async function deleteGroup(core: Core, groupName: string): Promise<{ removed: string }> {
+  const snapshot = await requireGroup(core, groupName)
+  const copies = await Promise.all(snapshot.copies.map(({ copyName }) => core.store.readGroup(copyName)))
+  const all = [...copies.filter(copy => copy !== undefined), snapshot]
+  for (const each of all) refuseIfBusy(core, each)
+  for (const { group } of all) {
+    await removeGroup(core, group.name)
+    groupHasChanged(core, group.name)
+  }
+  return { removed: groupName }
 }
 
-export async function getGroup(core: Core, groupName: string): Promise<GroupView> {
-  return toView(core, await requireGroup(core, groupName))
-}
-
-async function toView(core: Core, { group, subscriptions, offsets, members }: GroupSnapshot): Promise<GroupView> {
-  const { name, rbVersion, metaVersion, version } = group
-  const names = new Map(members.map(member => [member.consumerId, member.consumerName]))
-  const [consumers, ends] = await Promise.all([
-    core.store.readConsumers(members.map(member => member.consumerId)),
-    Promise.all(offsets.map(offset => core.findEnd(offset.topicName, offset.queueId))),
-  ])
-  const heartbeats = new Map(consumers.map(consumer => [consumer.consumerId, consumer.heartbeatAtMs]))
-  return {
-    name,
-    rbVersion,
-    metaVersion,
-    version,
-    subscriptions: subscriptions.map(subscription => ({
-      topicName: subscription.topicName,
-      ...withDefaults({}, subscription),
-    })),
-    members: members.map(({ consumerId, consumerName, topicNames }) => {
-      const heartbeatAtMs = heartbeats.get(consumerId)
-      return { consumerId, consumerName, topics: topicNames, ...(heartbeatAtMs !== undefined && { heartbeatAtMs }) }
-    }),
-    queues: offsets.map(({ topicName, queueId, queueOffsetId, offset, offsetVersion, consumerId, isStopped }, i) => {
-      const consumerName = consumerId === 0 ? undefined : (names.get(consumerId) ?? `consumer ${consumerId}`)
-      const lag = Math.max(0, (ends[i] ?? 1) - 1 - offset)
-      const owner = consumerName && { consumerName }
-      return { topicName, queueId, queueOffsetId, offset, offsetVersion, isStopped, lag, ...owner }
-    }),
+function refuseIfBusy(core: Core, { group, members, offsets }: GroupSnapshot): void {
+  if (members.length > 0) {
+    const names = members.slice(0, 3).map(member => member.consumerName)
+    throw new PmqError(
+      'conflict',
+      `group ${group.name} has ${members.length} members (${names.join(', ')}): stop these consumers first`,
+    )
+  }
+  const nowMs = core.clock.now()
+  const held = offsets.find(({ claim }) => claim !== undefined && claim.untilMs > nowMs)
+  if (held) {
+    const { claimant, untilMs = 0 } = held.claim ?? {}
+    const until = new Date(untilMs).toISOString()
+    throw new PmqError(
+      'conflict',
+      `queue ${held.queueId} of group ${group.name} is claimed by ${claimant} until ${until}`,
+    )
   }
 }

@@ -1,32 +1,30 @@
 import { type Core, groupHasChanged } from '../core.ts'
+import { forEachOf } from '../for-each-of.ts'
 import { findOffsetBefore } from '../log/seek.ts'
-import type { GroupSnapshot, QueueOffset } from '../model.ts'
+import type { QueueOffset } from '../model.ts'
 import type { ChangeStopRequest, GroupView, ResetRequest, ResetView, Selection } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
-import { forEachOf } from './for-each-of.ts'
-import { getGroup, requireGroup } from './groups.ts'
+import { getGroup, readWorking, requireGroup } from './group-view.ts'
 
 /**
  * Sets the offsets of a group's queues, forwards or back, whether the group is running or not: to an offset, a time, the
  * start or the end. Its consumers drop what they have in hand and go on from there. With `dryRun` it only tells.
  */
 export async function resetOffsets(core: Core, groupName: string, request: ResetRequest): Promise<ResetView> {
-  const snapshot = await requireGroup(core, groupName)
-  const selected = select(snapshot, request.of)
-  const views: ResetView['queues'] = []
+  const selected = await select(core, groupName, request.of)
+  const targets: { offset: QueueOffset; to: number }[] = []
   await forEachOf(selected, async offset => {
-    const to = await findTarget(core, offset, request.to)
-    const { topicName, queueId, offset: from } = offset
-    views.push({ topicName, queueId, from, to, skips: Math.max(0, to - from), repeats: Math.max(0, from - to) })
+    targets.push({ offset, to: await findTarget(core, offset, request.to) })
   })
-  views.sort((a, b) => a.queueId - b.queueId)
-  if (request.dryRun) return { queues: views }
-  await forEachOf(selected, async ({ queueOffsetId, queueId }) => {
-    const view = views.find(candidate => candidate.queueId === queueId)
-    if (view) await core.store.resetOffset({ groupName, queueOffsetId }, view.to)
+  targets.sort((a, b) => a.offset.queueId - b.offset.queueId)
+  if (!request.dryRun) {
+    await forEachOf(targets, ({ offset, to }) => core.store.resetOffset(offset, to))
+    tellChanged(core, selected)
+  }
+  const queues = targets.map(({ offset: { topicName, queueId, offset: from }, to }) => {
+    return { topicName, queueId, from, to, skips: Math.max(0, to - from), repeats: Math.max(0, from - to) }
   })
-  groupHasChanged(core, groupName)
-  return { queues: views }
+  return { queues }
 }
 
 /** Where a reset leads to: the last offset that the group will not see again. */
@@ -46,19 +44,25 @@ export async function changeStop(
   { of }: ChangeStopRequest,
   isStopped: boolean,
 ): Promise<GroupView> {
-  const selected = select(await requireGroup(core, groupName), of)
-  await forEachOf(selected, ({ queueOffsetId }) => core.store.setStopped({ groupName, queueOffsetId }, isStopped))
-  groupHasChanged(core, groupName)
+  const selected = await select(core, groupName, of)
+  await forEachOf(selected, offset => core.store.setStopped(offset, isStopped))
+  tellChanged(core, selected)
   return getGroup(core, groupName)
 }
 
-/** The queues that are meant. Everything is meant only where that is said. */
-function select({ group, offsets }: GroupSnapshot, of: Selection): QueueOffset[] {
+function tellChanged(core: Core, offsets: readonly QueueOffset[]): void {
+  for (const groupName of new Set(offsets.map(offset => offset.groupName))) groupHasChanged(core, groupName)
+}
+
+/** The queues that are meant, of a broadcast group those of each member. Everything is meant only where that is said. */
+async function select(core: Core, groupName: string, of: Selection): Promise<QueueOffset[]> {
+  const working = await readWorking(core, await requireGroup(core, groupName))
+  const offsets = working.flatMap(snapshot => snapshot.offsets)
   if (of === 'all') return offsets
   const selected = offsets.filter(({ topicName, queueId }) =>
     'topicName' in of ? topicName === of.topicName : queueId === of.queueId,
   )
   if (selected.length > 0) return selected
   const asked = 'topicName' in of ? `topic ${of.topicName}` : `id ${of.queueId}`
-  throw new PmqError('not_found', `group ${group.name} has no queue of ${asked}`)
+  throw new PmqError('not_found', `group ${groupName} has no queue of ${asked}`)
 }

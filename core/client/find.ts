@@ -12,6 +12,22 @@ export const findTopic = async (core: Core, topicName: string): Promise<TopicSna
 export const findGroup = async (core: Core, groupName: string): Promise<Group | undefined> =>
   isName(groupName) ? core.groups.get(groupName) : undefined
 
+/**
+ * A topic that has such a queue, or one to which a group subscribes: what this container remembers may be too old to know,
+ * so it looks once more before it says no.
+ */
+export async function findTopicWith(
+  core: Core,
+  topicName: string,
+  isThere: (topic: TopicSnapshot) => boolean,
+): Promise<TopicSnapshot | undefined> {
+  const remembered = await findTopic(core, topicName)
+  if (remembered === undefined || isThere(remembered)) return remembered
+  core.topics.forget(topicName)
+  const fresh = await findTopic(core, topicName)
+  return fresh && isThere(fresh) ? fresh : undefined
+}
+
 /** All of a group, as the store has it now. */
 export const readGroup = async (core: Core, groupName: string): Promise<GroupSnapshot | undefined> =>
   isName(groupName) ? core.store.readGroup(groupName) : undefined

@@ -1,4 +1,5 @@
 import type { Core } from '../core.ts'
+import { isWritable } from '../log/placement.ts'
 import type {
   MetaGroupResponse,
   MetaResponse,
@@ -49,9 +50,7 @@ export async function getTopicQueueIds(core: Core, request: TopicQueueIdsRequest
   const snapshots = await Promise.all(topicNames.map(name => findTopic(core, name)))
   const writable = snapshots
     .filter(snapshot => snapshot !== undefined)
-    .map(
-      ({ topic, queues }) => [topic.name, queues.filter(queue => !queue.readOnly).map(queue => queue.queueId)] as const,
-    )
+    .map(({ topic, queues }) => [topic.name, queues.filter(isWritable).map(queue => queue.queueId)] as const)
     .filter(([, queueIds]) => queueIds.length > 0)
   // Not by assignment: a topic may be called `__proto__`.
   return { suc: true, topicQueues: Object.fromEntries(writable) }

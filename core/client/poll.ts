@@ -1,8 +1,10 @@
 import { groupArrival } from '../arrivals.ts'
 import { type Core, groupHasChanged } from '../core.ts'
-import type { Group, GroupSnapshot, QueueOffset, Subscription } from '../model.ts'
+import type { Group, GroupSnapshot } from '../model.ts'
 import type { AssignedQueue, PolledGroup, PollRequest, PollResponse } from '../protocol/membership.ts'
+import { toAssignedQueue } from './assigned-queue.ts'
 import { findGroup } from './find.ts'
+import { readSubEnvMap } from './sub-envs.ts'
 
 /**
  * Tells a consumer of its groups that have changed: those whose version is above the one that it names, each with the
@@ -27,7 +29,7 @@ export async function getConsumerGroupPolling(core: Core, request: PollRequest):
       : []
     if (changed.length > 0) {
       const consumerGroups = await readAssignments(core, consumerId, changed)
-      return { ...nothingNew(core, groups, false), consumerGroups }
+      return { ...(await nothingNew(core, groups, false)), consumerGroups }
     }
     const holdMs = Math.min(request.waitMs ?? Number.POSITIVE_INFINITY, holdFor(core, groups))
     const leftMs = holdMs - (core.clock.monotonic() - startedAt)
@@ -75,13 +77,15 @@ const isSettling = (core: Core, group: Group, forMs: number) =>
 
 const maxSleepMs = 2000
 
-function nothingNew(core: Core, groups: Group[], isDeleted: boolean): PollResponse {
+async function nothingNew(core: Core, groups: Group[], isDeleted: boolean): Promise<PollResponse> {
+  const isChanging = groups.some(group => isSettling(core, group, core.settings.handoverTimeoutMs))
   return {
     suc: true,
     sleepTime: Math.floor(core.random() * maxSleepMs),
     consumerDeleted: isDeleted ? 1 : 0,
     brokerMetaMode: -1,
-    ...(groups.some(group => isSettling(core, group, core.settings.handoverTimeoutMs)) && { changing: true }),
+    ...(isChanging && { changing: true }),
+    ...(core.settings.subEnvironments && { consumerGroupSubEnvMap: await readSubEnvMap(core, groups) }),
   }
 }
 
@@ -103,28 +107,4 @@ function toPolledGroup({ group, subscriptions, offsets }: GroupSnapshot, consume
     if (subscription && isOwn) queues[offset.queueId] = toAssignedQueue(offset, subscription)
   }
   return { meta: { name, rbVersion, metaVersion, version }, queues }
-}
-
-function toAssignedQueue(offset: QueueOffset, subscription: Subscription): AssignedQueue {
-  return {
-    queueOffsetId: offset.queueOffsetId,
-    offsetVersion: offset.offsetVersion,
-    offset: offset.offset,
-    consumerGroupName: offset.groupName,
-    topicName: offset.topicName,
-    queueId: offset.queueId,
-    originTopicName: offset.topicName,
-    topicType: 1,
-    topicId: subscription.topicId,
-    delayProcessTime: 0,
-    threadSize: subscription.threadSize,
-    pullBatchSize: subscription.pullBatchSize,
-    consumerBatchSize: subscription.consumerBatchSize,
-    retryCount: 0,
-    stopFlag: offset.isStopped ? 1 : 0,
-    traceFlag: 0,
-    lastId: 0,
-    maxPullTime: subscription.maxPullTimeSeconds,
-    timeout: 0,
-  }
 }

@@ -1,5 +1,5 @@
 import type { Core } from '../core.ts'
-import { hashKey, type Placement, placeMessages } from '../log/placement.ts'
+import { hashKey, isWritable, type Placement, placeMessages } from '../log/placement.ts'
 import { limits } from '../protocol/limits.ts'
 import type { PublishMessage, PublishRequest, PublishResponse, PublishRun } from '../protocol/publish.ts'
 import { findTopic } from './find.ts'
@@ -18,7 +18,7 @@ export async function publish(core: Core, request: PublishRequest): Promise<Publ
   const snapshot = await findTopic(core, topicName)
   if (snapshot === undefined) return refused(`topic_${topicName}_is_not_exist!`)
   if (snapshot.queues.length === 0) return refused(`topic1_${topicName}_and_has_no_queue!`)
-  if (snapshot.queues.every(queue => queue.readOnly)) return refused(`topic_${topicName}_and_has_no_queue!`)
+  if (!snapshot.queues.some(isWritable)) return refused(`topic_${topicName}_and_has_no_queue!`)
   const tooLarge = refuseMessages(messages)
   if (tooLarge !== undefined) return refused(tooLarge)
 

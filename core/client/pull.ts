@@ -2,9 +2,10 @@ import { groupArrival, queueArrival } from '../arrivals.ts'
 import type { Core } from '../core.ts'
 import { parseMessages } from '../log/encoding.ts'
 import type { ReadResult, TextBatch } from '../log/read.ts'
+import type { TopicSnapshot } from '../model.ts'
 import { limits } from '../protocol/limits.ts'
 import type { PulledMessage, PullRequest, PullResponse } from '../protocol/pull.ts'
-import { findGroup, findTopic } from './find.ts'
+import { findGroup, findTopicWith } from './find.ts'
 import { formatSendTime } from './send-time.ts'
 
 /** An answer whose batches are still the JSON text that the log holds; `serializePull` splices them in unparsed. */
@@ -22,10 +23,9 @@ export async function pullData(core: Core, request: PullRequest): Promise<PullAn
   const bySize = request.maxBytes != null
   const offsetEnd = request.offsetEnd ?? 0
   if (queueId <= 0 || offsetStart < 0 || (!bySize && offsetStart >= offsetEnd)) return { suc: false, msg: '参数不对！' }
-  const topic = topicName ? await findTopic(core, topicName) : undefined
-  if (!topic?.queues.some(queue => queue.queueId === queueId)) {
-    return { suc: false, msg: `queueId_${queueId}_is_not_exist！` }
-  }
+  const hasQueue = (topic: TopicSnapshot) => topic.queues.some(queue => queue.queueId === queueId)
+  const topic = await findTopicWith(core, topicName ?? '', hasQueue)
+  if (!topic) return { suc: false, msg: `queueId_${queueId}_is_not_exist！` }
 
   const maxMessages = bySize ? Number.MAX_SAFE_INTEGER : Math.min(offsetEnd - offsetStart, limits.maxPullMessages)
   const maxTextLength = Math.min(request.maxBytes ?? limits.maxPullBytes, maxAnswerTextLength)

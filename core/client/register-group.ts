@@ -1,37 +1,103 @@
 import type { Core } from '../core.ts'
+import { ensureCopy, NameTakenError } from '../group/copies.ts'
+import { consumerCopyName, noSubEnv, subEnvCopyName } from '../group/copy-names.ts'
+import { joinGroup } from '../group/join.ts'
+import type { Consumer, Group } from '../model.ts'
 import { limits } from '../protocol/limits.ts'
 import type { RegisterGroupRequest, RegisterGroupResponse } from '../protocol/membership.ts'
-import { findGroup, isName } from './find.ts'
+import { findTopicWith, isName, readGroup } from './find.ts'
 
-/** Joins groups with the topics that the consumer can handle. All of the groups must exist, else it joins none. */
+/** Joins groups with the topics that the consumer can handle. All of the groups must be there to be joined, else it joins none. */
 export async function registerConsumerGroup(core: Core, request: RegisterGroupRequest): Promise<RegisterGroupResponse> {
   const topicsByGroup = Object.entries(request.consumerGroupNames ?? {})
   const groupNames = topicsByGroup.map(([groupName]) => groupName)
-  if (groupNames.length === 0) return { suc: false, msg: '消费者组不能为空！' }
+  if (groupNames.length === 0) return refused('消费者组不能为空！')
   if (groupNames.length > limits.maxGroupsPerConsumer) {
-    return { suc: false, msg: `${groupNames.length} groups; at most ${limits.maxGroupsPerConsumer} are accepted` }
+    return refused(`${groupNames.length} groups; at most ${limits.maxGroupsPerConsumer} are accepted`)
   }
   const consumerId = request.consumerId ?? 0
   const [consumer] = await core.store.readConsumers([consumerId])
-  if (!consumer) return { suc: false, msg: `ConsumerId_${consumerId}不存在！` }
+  if (!consumer) return refused(`ConsumerId_${consumerId}不存在！`)
 
-  const groups = await Promise.all(groupNames.map(name => findGroup(core, name)))
-  const unknown = groupNames.filter((_, i) => groups[i] === undefined)
-  if (unknown.length === groupNames.length) return { suc: false, msg: `${groupNames.join('.')}不存在` }
-  if (unknown.length > 0) return { suc: false, msg: `consumergroup_${unknown[0]}不存在` }
+  // Not from memory: a group may have been created a moment ago.
+  const found = await Promise.all(groupNames.map(name => readRecord(core, name)))
+  const groups = found.filter(group => group !== undefined)
+  if (groups.length === 0) return refused(`${groupNames.join('.')}不存在`)
+  const unknown = groupNames.find((_, i) => found[i] === undefined)
+  if (unknown !== undefined) return refused(`consumergroup_${unknown}不存在`)
+  const claimed = groups.find(group => group.mode === 'claimed')
+  if (claimed) return refused(`group ${claimed.name} has no members: its queues are claimed`)
 
-  for (const [groupName, topicNames] of topicsByGroup) {
-    const outcome = await core.store.joinGroup({
-      groupName,
-      consumerId,
-      consumerName: consumer.name,
-      // What no topic can be called is no topic of the group's either.
-      topicNames: (topicNames ?? []).filter(isName),
-      joinedAtMs: core.clock.now(),
-    })
-    if (outcome === 'unknown_group') return { suc: false, msg: `consumergroup_${groupName}不存在` }
-    if (outcome === 'unknown_consumer') return { suc: false, msg: `ConsumerId_${consumerId}不存在！` }
-    await core.bus.groupChanged(groupName)
+  const newNames: [string, string][] = []
+  const notSubscribed: [string, string[]][] = []
+  for (const group of groups) {
+    const topicNames = (request.consumerGroupNames?.[group.name] ?? []).filter(isName)
+    const joined = await joinOne(core, request, consumer, group, topicNames)
+    if ('suc' in joined) return joined
+    if (joined.name !== group.name) newNames.push([group.name, joined.name])
+    const missing = await findMissing(core, group.name, topicNames)
+    if (missing.length > 0) notSubscribed.push([joined.name, missing])
   }
-  return { suc: true, broadcastConsumerGroupName: {}, consumerGroupNameNew: {} }
+  // Not by assignment: a group may be called `__proto__`.
+  const consumerGroupNameNew = Object.fromEntries(newNames)
+  return {
+    suc: true,
+    broadcastConsumerGroupName: consumerGroupNameNew,
+    consumerGroupNameNew,
+    ...(notSubscribed.length > 0 && { notSubscribed: Object.fromEntries(notSubscribed) }),
+  }
+}
+
+const refused = (msg: string): RegisterGroupResponse => ({ suc: false, msg })
+
+/** Joins one group, or its copy for the consumer's sub-environment; answers with the name that is the group's for it. */
+async function joinOne(
+  core: Core,
+  request: RegisterGroupRequest,
+  consumer: Consumer,
+  origin: Group,
+  topicNames: string[],
+): Promise<{ name: string } | RegisterGroupResponse> {
+  const subEnv = request.subEnv?.toLowerCase()
+  let group = origin
+  if (core.settings.subEnvironments && subEnv && subEnv !== noSubEnv) {
+    const copyName = subEnvCopyName(origin.name, subEnv)
+    if (!isName(copyName)) return refused(`sub-environment ${subEnv}: ${copyName} cannot be the name of a group`)
+    try {
+      group = await ensureCopy(core, origin, copyName, { groupName: origin.name, subEnv })
+    } catch (error) {
+      if (error instanceof NameTakenError) return refused(error.message)
+      throw error
+    }
+  }
+  const { name: groupName } = group
+  const { consumerId } = consumer
+  const instanceId = request.instanceId ?? undefined
+  const isReturning = request.returning === true
+  const outcome = await joinGroup(core, { groupName, consumer, topicNames, instanceId, isReturning })
+  if (outcome === 'unknown_group') return refused(`consumergroup_${groupName}不存在`)
+  if (outcome === 'unknown_consumer') return refused(`ConsumerId_${consumerId}不存在！`)
+  if (outcome === 'replaced') {
+    return { ...refused(`another consumer has taken the place ${instanceId} in group ${groupName}`), replaced: true }
+  }
+  if (group.mode !== 'broadcast') {
+    await core.bus.groupChanged(groupName)
+    return { name: groupName }
+  }
+  const copyName = consumerCopyName(groupName, consumerId)
+  await ensureCopy(core, group, copyName, { groupName, consumerId })
+  return { name: copyName }
+}
+
+const readRecord = async (core: Core, groupName: string) =>
+  isName(groupName)
+    ? ((await core.store.readGroupRecord(groupName)) ?? (await readGroup(core, groupName))?.group)
+    : undefined
+
+/** The topics that a consumer handles and its group does not subscribe to. */
+async function findMissing(core: Core, groupName: string, topicNames: string[]): Promise<string[]> {
+  const subscribed = await Promise.all(
+    topicNames.map(topicName => findTopicWith(core, topicName, topic => topic.groupNames.includes(groupName))),
+  )
+  return topicNames.filter((_, i) => subscribed[i] === undefined)
 }

@@ -1,6 +1,7 @@
 import type { Core } from '../core.ts'
 import type { AppendRequest, AppendResult } from '../log/append.ts'
 import { findPublish } from '../log/log-end.ts'
+import { isWritable } from '../log/placement.ts'
 import type { TopicSnapshot } from '../model.ts'
 import { StoreError } from '../store.ts'
 import type { Part } from './store-placement.ts'
@@ -84,7 +85,7 @@ function rememberQueue(core: Core, topicName: string, queueId: number, hasYielde
 
 /** The writable queues, from the one to begin with on: the wanted one, or the next in turn; at first, any. */
 function orderCandidates(core: Core, snapshot: TopicSnapshot, wanted: number | undefined): number[] {
-  const writable = snapshot.queues.filter(queue => !queue.readOnly).map(queue => queue.queueId)
+  const writable = snapshot.queues.filter(isWritable).map(queue => queue.queueId)
   const last = core.lastQueues.get(snapshot.topic.name)
   const lastIndex = writable.indexOf(last?.queueId ?? 0)
   let start = writable.indexOf(wanted ?? 0)

@@ -4,7 +4,7 @@ import type { Commit, CommitOutcome } from '../store.ts'
 /**
  * A commit may only move a queue forward, and only for the consumer that owns it now: each change of owner raises
  * `offsetVersion`, so that what a former owner sends is `fenced`. A release raises it too: a queue that is leaving goes
- * to its next owner; one that stays does so for PMQ's clients, which restart from the offset that they were told before
+ * to its next owner, one that is claimed is free; one that stays does so for PMQ's clients, which restart from the offset that they were told before
  * their own final commit, and only a new version corrects it.
  */
 export function decideCommit(current: QueueOffset | undefined, asked: Commit): CommitOutcome {
@@ -23,10 +23,28 @@ export function decideCommit(current: QueueOffset | undefined, asked: Commit): C
 /** The record after a commit that was not refused. */
 export function afterCommit(
   current: QueueOffset,
+  asked: Commit,
   decided: Extract<CommitOutcome, { handedOver: boolean }>,
 ): QueueOffset {
-  const { nextConsumerId, leavingSinceMs: _since, ...rest } = current
+  const { nextConsumerId, leavingSinceMs, claim, ...rest } = current
   const { offset, offsetVersion } = decided
-  if (!decided.handedOver || nextConsumerId === undefined) return { ...current, offset, offsetVersion }
-  return { ...rest, offset, offsetVersion, consumerId: nextConsumerId }
+  const after = {
+    ...rest,
+    offset,
+    offsetVersion,
+    ...(decided.outcome === 'advanced' && { committedAtMs: asked.nowMs }),
+  }
+  if (decided.handedOver && nextConsumerId !== undefined) return { ...after, consumerId: nextConsumerId }
+  return {
+    ...after,
+    ...(nextConsumerId !== undefined && { nextConsumerId }),
+    ...(leavingSinceMs !== undefined && { leavingSinceMs }),
+    ...(claim !== undefined && !asked.release && { claim }),
+  }
+}
+
+/** The record after its offset was set by hand. */
+export function afterReset(current: QueueOffset, offset: number): QueueOffset {
+  const { claim: _ended, ...rest } = current
+  return { ...rest, offset, offsetVersion: current.offsetVersion + 1 }
 }

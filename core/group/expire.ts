@@ -1,22 +1,22 @@
-import type { Core } from '../core.ts'
+import { type Core, groupHasChanged } from '../core.ts'
 import type { GroupSnapshot } from '../model.ts'
+import { removeGroup } from './copies.ts'
+import { consumerCopyName } from './copy-names.ts'
 
 /**
- * Gives up the members of a group whose heartbeat is too old. First the consumer is removed, if it has not come back
- * meanwhile: from then on its heartbeats are answered with `deleted: 1`. Then it leaves its groups. A run that dies in
- * between leaves members without a consumer, which the next run lets go.
+ * Gives up the members of a group that have been silent for too long (`silence.ts`). First the consumer is removed, if it
+ * has not come back meanwhile: from then on its heartbeats are answered with `deleted: 1`. Then it leaves its groups. A
+ * run that dies in between leaves members without a consumer, which the next run lets go.
  */
 export async function expireMembers(core: Core, { members }: GroupSnapshot): Promise<void> {
   const consumers = await core.store.readConsumers(members.map(member => member.consumerId))
   const heartbeats = new Map(consumers.map(consumer => [consumer.consumerId, consumer.heartbeatAtMs]))
   const nowMs = core.clock.now()
-  // One from the future is of a clock that was set back since; a consumer that lives soon sends another.
-  const isDead = (heartbeatAtMs: number) => Math.abs(nowMs - heartbeatAtMs) > core.settings.sessionTimeoutMs
   for (const member of members) {
     const heartbeatAtMs = heartbeats.get(member.consumerId)
     if (heartbeatAtMs === undefined) {
       await leave(core, member.consumerId, [member.groupName])
-    } else if (isDead(heartbeatAtMs)) {
+    } else if (core.silences.isOver(member.consumerId, heartbeatAtMs, nowMs)) {
       // Unless it was heard of since it was read.
       const heartbeatBeforeMs = heartbeatAtMs + 1
       const removed = await core.store.removeConsumer(member.consumerId, { heartbeatBeforeMs })
@@ -25,10 +25,18 @@ export async function expireMembers(core: Core, { members }: GroupSnapshot): Pro
   }
 }
 
-/** Takes a consumer out of groups, and has them rebalanced. */
+/** Takes a consumer out of groups, and has them rebalanced. Of a broadcast group its copy goes. */
 export async function leave(core: Core, consumerId: number, groupNames: readonly string[]): Promise<void> {
   for (const groupName of groupNames) {
     const outcome = await core.store.leaveGroup(groupName, consumerId)
-    if (outcome === 'left') await core.bus.groupChanged(groupName)
+    if (outcome !== 'left') continue
+    const group = await core.groups.get(groupName)
+    if (group?.mode === 'broadcast') {
+      const copyName = consumerCopyName(groupName, consumerId)
+      await removeGroup(core, copyName)
+      groupHasChanged(core, copyName)
+    } else {
+      await core.bus.groupChanged(groupName)
+    }
   }
 }

@@ -2,8 +2,10 @@ import { type Core, groupHasChanged } from '../core.ts'
 import type { GroupSnapshot, QueueOffset } from '../model.ts'
 import { StoreError } from '../store.ts'
 import { type Assignment, assignQueues } from './assign.ts'
+import { alignCopies, leftOverCopies } from './copies.ts'
 import { decideHandover, headingFor, type Ownership } from './handover.ts'
-import { addMissingOffsets } from './offsets.ts'
+import { replacedMembers, selectMembers } from './members.ts'
+import { alignOffsets } from './offsets.ts'
 
 /**
  * Brings a group's assignment to what its members, topics and queues ask for. Each queue takes its next step by one
@@ -14,6 +16,9 @@ import { addMissingOffsets } from './offsets.ts'
  * meets a conflict when it comes to close, and then begins again, whatever is asked. So the last that moved a queue has
  * looked at the whole afterwards, and told. A run that dies leaves `asked > done`, or queues that are not where they
  * belong, or whose `rbVersion` is ahead of the group's: the next run finishes.
+ *
+ * A claimed group only gets offsets for the queues that its topics have got; of a broadcast group, and of one that has
+ * sub-environments, the copies are brought in line.
  */
 export async function rebalance(core: Core, groupName: string): Promise<'done' | 'unknown_group' | 'busy'> {
   const moves = { areUntold: false }
@@ -50,7 +55,10 @@ async function runOnce(
   if (!moves.areUntold && !isRebalanceOwed(core, snapshot)) return 'nothing_owed'
 
   const { group } = snapshot
-  const offsets = await addMissingOffsets(core, snapshot)
+  await alignCopies(core, snapshot)
+  const aligned = group.mode === 'broadcast' ? undefined : await alignOffsets(core, snapshot, 0)
+  const offsets = aligned?.offsets ?? []
+  moves.areUntold ||= aligned?.hasRemoved === true
   for (const [offset, ownership] of nextSteps(core, snapshot, offsets)) {
     const { queueOffsetId, offsetVersion, consumerId, nextConsumerId } = offset
     const expected = {
@@ -82,15 +90,17 @@ async function runOnce(
 export function isRebalanceOwed(core: Core, snapshot: GroupSnapshot): boolean {
   const { group, offsets } = snapshot
   if (group.rebalanceAsked > group.rebalanceDone || hasUntold(snapshot)) return true
-  return nextSteps(core, snapshot, offsets).length > 0
+  return nextSteps(core, snapshot, offsets).length > 0 || leftOverCopies(snapshot).length > 0
 }
 
 const hasUntold = ({ group, offsets }: GroupSnapshot) => offsets.some(offset => offset.rbVersion > group.rbVersion)
 
 /** What is to be done with which queues, by the plan for the group as it was read. */
 function nextSteps(core: Core, snapshot: GroupSnapshot, offsets: readonly QueueOffset[]): [QueueOffset, Ownership][] {
+  if (snapshot.group.mode !== 'balanced') return []
   const wanted = assign(snapshot, offsets)
   const alive = new Set(snapshot.members.map(member => member.consumerId))
+  for (const replaced of replacedMembers(snapshot.members).keys()) alive.delete(replaced)
   const nowMs = core.clock.now()
   return offsets.flatMap(offset => {
     const ownership = decideHandover(offset, {
@@ -103,9 +113,12 @@ function nextSteps(core: Core, snapshot: GroupSnapshot, offsets: readonly QueueO
   })
 }
 
-function assign({ members, subscriptions }: GroupSnapshot, offsets: readonly QueueOffset[]): Assignment {
-  const subscribed = new Set(subscriptions.map(subscription => subscription.topicName))
+function assign(snapshot: GroupSnapshot, offsets: readonly QueueOffset[]): Assignment {
+  const subscribed = new Set(snapshot.subscriptions.map(subscription => subscription.topicName))
   const queues = offsets.filter(offset => subscribed.has(offset.topicName))
-  const current = new Map(offsets.map(offset => [offset.queueId, headingFor(offset)]))
-  return assignQueues(members, queues, current)
+  const successors = replacedMembers(snapshot.members)
+  const current = new Map(
+    offsets.map(offset => [offset.queueId, successors.get(headingFor(offset)) ?? headingFor(offset)]),
+  )
+  return assignQueues(selectMembers(snapshot), queues, current)
 }

@@ -13,6 +13,9 @@ export type Placement = {
   pinned: boolean
 }
 
+/** Whether messages may be appended to a queue. */
+export const isWritable = (queue: Queue) => queue.readOnlySinceMs === undefined
+
 export type Refusal = { index: number; error: string }
 
 export function placeMessages(
@@ -20,7 +23,7 @@ export function placeMessages(
   queues: readonly Queue[],
   messages: readonly PublishMessage[],
 ): { placements: Placement[]; refusals: Refusal[] } {
-  const writable = queues.filter(queue => !queue.readOnly)
+  const writable = queues.filter(isWritable)
   const pinned = new Map<number, number[]>()
   const free: number[] = []
   const refusals: Refusal[] = []

@@ -23,6 +23,14 @@ export async function findOffsetBefore(store: LogStore, queueId: number, timeMs:
   return low - 1
 }
 
+/** When the message at an offset was appended; where that is past retention, the first one behind it. */
+export async function findAppendTime(store: LogStore, queueId: number, offset: number): Promise<number | undefined> {
+  const [before] = await readHeader(store, queueId, offset, 'backward')
+  if (before && endOf(before) > offset) return before.appendedAtMs
+  const [behind] = await readHeader(store, queueId, offset, 'forward')
+  return behind?.appendedAtMs
+}
+
 function readHeader(
   store: LogStore,
   queueId: number,

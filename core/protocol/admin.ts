@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { name, wholeNumber } from './fields.ts'
+import { name, text, wholeNumber } from './fields.ts'
 import { limits } from './limits.ts'
 
 export const createTopicRequest = v.strictObject({
@@ -10,9 +10,20 @@ export const createTopicRequest = v.strictObject({
   retentionMs: v.optional(wholeNumber(limits.minRetentionMs, limits.maxRetentionMs), 7 * 86_400_000),
 })
 
+export const addQueuesRequest = v.strictObject({
+  /** How many; a topic has 1000 at most. Default 1. Messages of a key may go to another queue than before. */
+  count: v.optional(wholeNumber(1, limits.maxQueuesPerTopic), 1),
+})
+export const changeQueueRequest = v.strictObject({
+  /** A read-only queue is consumed, but nothing is appended to it. */
+  readOnly: v.boolean(),
+})
+
 export const queueView = v.object({
   queueId: wholeNumber(1),
   readOnly: v.boolean(),
+  /** Since when it is read-only, in milliseconds since 1970. */
+  readOnlySinceMs: v.optional(wholeNumber()),
   /** The offset that the next message will get. */
   nextOffset: wholeNumber(1),
 })
@@ -27,7 +38,29 @@ export const topicView = v.object({
 })
 export const topicListView = v.object({ topics: v.array(v.string()) })
 
-export const createGroupRequest = v.strictObject({ name })
+const ipRanges = v.pipe(v.array(text(limits.maxIpRangeLength)), v.maxLength(limits.maxIpRanges))
+
+/** Who of a group's members may be given queues; the others are on standby. A setting that is not given stays as it is. */
+const groupSettings = {
+  /** IP addresses and ranges (CIDR) that may; empty: all. Default empty. */
+  allowedIps: v.optional(ipRanges),
+  /** IP addresses and ranges that may not, whatever is allowed. Default empty. */
+  deniedIps: v.optional(ipRanges),
+  /** So many members at most, those that joined first; 0: any number. Default 0. */
+  maxConsumers: v.optional(wholeNumber(0, limits.maxConsumersPerGroup)),
+}
+const groupMode = v.picklist(['balanced', 'claimed', 'broadcast'])
+
+export const createGroupRequest = v.strictObject({
+  name,
+  /**
+   * `balanced`: its queues are shared out among its members. `claimed`: they are claimed for a time, by consumers that are
+   * not always there. `broadcast`: each member gets everything, from when it joins. For ever. Default `balanced`.
+   */
+  mode: v.optional(groupMode, 'balanced'),
+  ...groupSettings,
+})
+export const updateGroupRequest = v.strictObject(groupSettings)
 export const groupListView = v.object({ groups: v.array(v.string()) })
 
 /** Settings of a subscription: how a consumer works through the topic's queues. Changing them needs no restart. */
@@ -52,8 +85,13 @@ export const subscriptionView = v.object({
 export const memberView = v.object({
   consumerId: wholeNumber(1),
   consumerName: v.string(),
+  ip: v.string(),
+  /** The place that it takes, across restarts. */
+  instanceId: v.optional(v.string()),
   topics: v.array(v.string()),
   heartbeatAtMs: v.optional(wholeNumber()),
+  /** It may not be given queues: its address is denied or not allowed, or the group has enough members. */
+  isStandby: v.boolean(),
 })
 export const groupQueueView = v.object({
   topicName: v.string(),
@@ -63,16 +101,37 @@ export const groupQueueView = v.object({
   offsetVersion: wholeNumber(),
   /** Name of the consumer that owns the queue; absent: nobody does. */
   consumerName: v.optional(v.string()),
+  /** Who has claimed the queue, and until when. */
+  claimant: v.optional(v.string()),
+  claimedUntilMs: v.optional(wholeNumber()),
   isStopped: v.boolean(),
   /** Newest offset minus committed offset. */
   lag: wholeNumber(),
+  /** When the oldest message was published that is not committed. Absent: there is none. */
+  waitingSinceMs: v.optional(wholeNumber()),
+  /** When progress was last committed. Absent: never. */
+  committedAtMs: v.optional(wholeNumber()),
+  /** Messages have been waiting for a minute, and nothing was committed in that time. */
+  isStalled: v.boolean(),
 })
 export const groupView = v.object({
   name: v.string(),
+  mode: groupMode,
+  allowedIps: v.array(v.string()),
+  deniedIps: v.array(v.string()),
+  maxConsumers: wholeNumber(),
+  /** The group that it is a copy of, for one sub-environment or one consumer. */
+  origin: v.optional(
+    v.object({ groupName: v.string(), subEnv: v.optional(v.string()), consumerId: v.optional(wholeNumber(1)) }),
+  ),
+  /** Its copies for sub-environments. */
+  copies: v.array(v.object({ groupName: v.string(), subEnv: v.string() })),
   rbVersion: wholeNumber(),
   metaVersion: wholeNumber(),
   version: wholeNumber(),
   subscriptions: v.array(subscriptionView),
+  /** Topics of which no member that may be given queues has a handler: their messages wait. */
+  unhandledTopics: v.array(v.string()),
   members: v.array(memberView),
   queues: v.array(groupQueueView),
 })
@@ -110,6 +169,8 @@ export const resetView = v.object({
 })
 export const changeStopRequest = v.strictObject({ of: selection })
 
+export const removedView = v.object({ removed: v.string() })
+
 export const errorBody = v.object({
   code: v.string(),
   message: v.string(),
@@ -120,6 +181,9 @@ export type CreateTopicRequest = v.InferOutput<typeof createTopicRequest>
 export type TopicView = v.InferOutput<typeof topicView>
 export type TopicListView = v.InferOutput<typeof topicListView>
 export type CreateGroupRequest = v.InferOutput<typeof createGroupRequest>
+export type UpdateGroupRequest = v.InferOutput<typeof updateGroupRequest>
+export type AddQueuesRequest = v.InferOutput<typeof addQueuesRequest>
+export type ChangeQueueRequest = v.InferOutput<typeof changeQueueRequest>
 export type GroupListView = v.InferOutput<typeof groupListView>
 export type Selection = v.InferOutput<typeof selection>
 export type ResetRequest = v.InferOutput<typeof resetRequest>

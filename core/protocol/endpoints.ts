@@ -1,5 +1,6 @@
 import type * as v from 'valibot'
 import * as admin from './admin.ts'
+import * as claims from './claims.ts'
 import * as commit from './commit.ts'
 import * as membership from './membership.ts'
 import * as meta from './meta.ts'
@@ -11,7 +12,7 @@ import * as tool from './tool.ts'
 export type FunctionName = 'publish' | 'consume' | 'admin'
 
 export type Endpoint = {
-  readonly method: 'GET' | 'POST' | 'PUT'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
   /** API Gateway's notation: `{name}` stands for one segment. */
   readonly path: string
   readonly function: FunctionName
@@ -105,6 +106,20 @@ export const endpoints = {
     response: commit.commitResponse,
     summary: 'Record how far queues are consumed.',
   },
+  claimQueues: {
+    ...consume,
+    path: `${consumer}/claimQueues`,
+    request: claims.claimRequest,
+    response: claims.claimResponse,
+    summary: 'Claim queues of a claimed group for a time; give them up by a final commit.',
+  },
+  renewClaims: {
+    ...consume,
+    path: `${consumer}/renewClaims`,
+    request: claims.renewRequest,
+    response: claims.renewResponse,
+    summary: 'Prolong claims.',
+  },
   getMessageCount: {
     ...consume,
     path: `${consumer}/getMessageCount`,
@@ -139,6 +154,20 @@ export const endpoints = {
     request: meta.topicsOfGroupsRequest,
     response: meta.topicsOfGroupsResponse,
     summary: 'The topics that several groups subscribe to.',
+  },
+  rb: {
+    ...consume,
+    path: `${toolPath}/rb`,
+    request: tool.rebalanceRequest,
+    response: tool.toolResponse,
+    summary: 'Have groups rebalanced, if they owe it.',
+  },
+  getIp: {
+    method: 'GET',
+    function: 'consume',
+    path: `${toolPath}/getIp`,
+    response: tool.ipResponse,
+    summary: "The caller's address, as text.",
   },
   addLog: {
     ...consume,
@@ -191,6 +220,30 @@ export const endpoints = {
     response: admin.topicView,
     summary: 'A topic, its queues and how far they reach.',
   },
+  addQueues: {
+    method: 'POST',
+    function: 'admin',
+    path: '/api/admin/topics/{topicName}/queues',
+    request: admin.addQueuesRequest,
+    response: admin.topicView,
+    status: 201,
+    summary: 'Add queues to a topic while it is in use.',
+  },
+  changeQueue: {
+    method: 'PUT',
+    function: 'admin',
+    path: '/api/admin/topics/{topicName}/queues/{queueId}',
+    request: admin.changeQueueRequest,
+    response: admin.topicView,
+    summary: 'Make a queue read-only, or writable again.',
+  },
+  removeQueue: {
+    method: 'DELETE',
+    function: 'admin',
+    path: '/api/admin/topics/{topicName}/queues/{queueId}',
+    response: admin.topicView,
+    summary: 'Remove a queue that is read-only and that every group has consumed.',
+  },
   createGroup: {
     method: 'POST',
     function: 'admin',
@@ -213,6 +266,28 @@ export const endpoints = {
     path: '/api/admin/groups/{groupName}',
     response: admin.groupView,
     summary: 'A group: subscriptions, members, and per queue owner, offset and lag.',
+  },
+  updateGroup: {
+    method: 'PUT',
+    function: 'admin',
+    path: '/api/admin/groups/{groupName}',
+    request: admin.updateGroupRequest,
+    response: admin.groupView,
+    summary: 'Change which members of a group may be given queues, and how many.',
+  },
+  removeGroup: {
+    method: 'DELETE',
+    function: 'admin',
+    path: '/api/admin/groups/{groupName}',
+    response: admin.removedView,
+    summary: 'Remove a group that nobody is a member of, and how far it was.',
+  },
+  unsubscribe: {
+    method: 'DELETE',
+    function: 'admin',
+    path: '/api/admin/groups/{groupName}/subscriptions/{topicName}',
+    response: admin.groupView,
+    summary: 'End a subscription, and forget how far the group was.',
   },
   subscribe: {
     method: 'PUT',

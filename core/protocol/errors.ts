@@ -11,6 +11,7 @@ export const errorTable = {
   not_found: { status: 404, retryable: false, meaning: 'No such route, topic, group or queue.' },
   method_not_allowed: { status: 405, retryable: false, meaning: 'The path exists, the method does not.' },
   already_exists: { status: 409, retryable: false, meaning: 'Something of this name exists already.' },
+  conflict: { status: 409, retryable: false, meaning: 'What is asked for does not go with the present state.' },
   payload_too_large: { status: 413, retryable: false, meaning: 'The request is larger than the service takes.' },
   throttled: { status: 429, retryable: true, meaning: 'The store asks for a slower pace; nothing was written.' },
   internal: { status: 500, retryable: true, meaning: 'Our fault. The request id finds it in the log.' },

@@ -32,12 +32,20 @@ export const limits = {
   maxRetentionMs: 365 * 86_400_000,
   /** Names of topics and groups. */
   namePattern: /^[A-Za-z0-9._-]{1,100}$/,
-  /** Names that something can have: a fail topic's is made of two names. */
-  anyNamePattern: /^[A-Za-z0-9._-]{1,250}$/,
+  /** Names that something can have: a fail topic's is made of two names, that of a copy of a group has a tilde. */
+  anyNamePattern: /^[A-Za-z0-9._~-]{1,250}$/,
   maxConsumerNameLength: 200,
+  maxConsumersPerGroup: 100_000,
+  /** Entries of a group's list of addresses, and their length (an IPv6 range). */
+  maxIpRanges: 100,
+  maxIpRangeLength: 49,
   maxGroupsPerConsumer: 100,
   /** Names or ids in one request that asks about several things, or joins with several topics. */
   maxNamesPerRequest: 1000,
+  /** How long a claim lasts (a Lambda function ends within 15 minutes), and how many queues one request takes. */
+  minLeaseMs: 1_000,
+  maxLeaseMs: 900_000,
+  maxQueuesPerClaim: 100,
   /** Entries of one commit: each is a write. */
   maxCommitsPerRequest: 10_000,
   maxThreadSize: 50,

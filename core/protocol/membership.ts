@@ -20,11 +20,17 @@ export const registerGroupRequest = v.object({
    * this one's at once.
    */
   instanceId: optional(name),
+  /** The consumer was given up, and comes back: it does not take back a place that was taken meanwhile. */
+  returning: optional(v.boolean()),
 })
 export const registerGroupResponse = v.object({
   ...baseResponse,
   broadcastConsumerGroupName: v.optional(mapOf(v.string())),
   consumerGroupNameNew: v.optional(mapOf(v.string())),
+  /** By the names of groups that are theirs for this consumer, the topics that it handles and they do not subscribe to. */
+  notSubscribed: v.optional(mapOf(v.array(v.string()))),
+  /** Refused: the consumer comes back to a place that another one has taken. It should end. */
+  replaced: v.optional(v.boolean()),
 })
 
 export const deregisterRequest = v.object({ ...baseRequest, id: optional(wholeNumber()) })
@@ -92,6 +98,8 @@ export const pollResponse = v.object({
   brokerMetaMode: v.number(),
   /** One of these groups is changing hands: who waits for queues should ask again soon. */
   changing: v.optional(v.boolean()),
+  /** By group, the sub-environments that have consumers in it; only where there are sub-environments. */
+  consumerGroupSubEnvMap: v.optional(mapOf(v.array(v.string()))),
 })
 
 export type RegisterRequest = v.InferOutput<typeof registerRequest>

@@ -1,16 +1,33 @@
-import { createGroup, getGroup, listGroups, subscribe } from '../../core/admin/groups.ts'
+import { getGroup } from '../../core/admin/group-view.ts'
+import { createGroup, deleteGroup, listGroups, updateGroup } from '../../core/admin/groups.ts'
 import { changeStop, resetOffsets } from '../../core/admin/offsets.ts'
+import { addQueues, changeQueue, removeQueue } from '../../core/admin/queues.ts'
+import { subscribe, unsubscribe } from '../../core/admin/subscriptions.ts'
 import { createTopic, getTopicView, listTopics } from '../../core/admin/topics.ts'
-import type { ChangeStopRequest, ResetRequest, SubscribeRequest } from '../../core/protocol/admin.ts'
+import type {
+  AddQueuesRequest,
+  ChangeQueueRequest,
+  ChangeStopRequest,
+  ResetRequest,
+  SubscribeRequest,
+  UpdateGroupRequest,
+} from '../../core/protocol/admin.ts'
 import type { Routes } from './http.ts'
 
 export const adminRoutes = {
   createTopic,
   listTopics,
   getTopicView: (core, _request, { topicName = '' }) => getTopicView(core, topicName),
+  addQueues: (core, request: AddQueuesRequest, { topicName = '' }) => addQueues(core, topicName, request),
+  changeQueue: (core, request: ChangeQueueRequest, { topicName = '', queueId = '' }) =>
+    changeQueue(core, topicName, queueId, request),
+  removeQueue: (core, _request, { topicName = '', queueId = '' }) => removeQueue(core, topicName, queueId),
   createGroup,
   listGroups,
   getGroup: (core, _request, { groupName = '' }) => getGroup(core, groupName),
+  updateGroup: (core, request: UpdateGroupRequest, { groupName = '' }) => updateGroup(core, groupName, request),
+  removeGroup: (core, _request, { groupName = '' }) => deleteGroup(core, groupName),
+  unsubscribe: (core, _request, { groupName = '', topicName = '' }) => unsubscribe(core, groupName, topicName),
   subscribe: (core, request: SubscribeRequest, { groupName = '', topicName = '' }) =>
     subscribe(core, groupName, topicName, request),
   resetOffsets: (core, request: ResetRequest, { groupName = '' }) => resetOffsets(core, groupName, request),

@@ -1,3 +1,4 @@
+import { claimQueues, renewClaims } from '../../core/client/claims.ts'
 import { commitOffset } from '../../core/client/commit.ts'
 import { deRegister } from '../../core/client/deregister.ts'
 import { heartbeat } from '../../core/client/heartbeat.ts'
@@ -5,6 +6,7 @@ import { getMessageCount } from '../../core/client/message-count.ts'
 import { getGroupTopic, getMeta, getMetaGroup, getTopic } from '../../core/client/meta.ts'
 import { getConsumerGroupPolling } from '../../core/client/poll.ts'
 import { pullData, serializePull } from '../../core/client/pull.ts'
+import { rb } from '../../core/client/rb.ts'
 import { register } from '../../core/client/register.ts'
 import { registerConsumerGroup } from '../../core/client/register-group.ts'
 import type { HttpOptions, Routes } from './http.ts'
@@ -20,11 +22,15 @@ export const consumeRoutes = {
   getConsumerGroupPolling,
   pullData,
   commitOffset,
+  claimQueues,
+  renewClaims,
   getMessageCount,
   getMetaGroup,
   getMeta,
   getTopic,
   getGroupTopic,
+  rb,
+  getIp: async (_core, _request, _parameters, callerIp) => callerIp,
   addLog: accept,
   addCat: accept,
   addOpLog: accept,

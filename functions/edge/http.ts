@@ -7,7 +7,12 @@ import { answerErrors } from './answer-errors.ts'
 import { parseBody } from './parse-body.ts'
 
 /** Serves one endpoint: the parsed request and the path's parameters in, the answer out. */
-export type Route<Request> = (core: Core, request: Request, parameters: Record<string, string>) => Promise<object>
+export type Route<Request> = (
+  core: Core,
+  request: Request,
+  parameters: Record<string, string>,
+  callerIp: string,
+) => Promise<object | string>
 // biome-ignore lint/suspicious/noExplicitAny: each route takes what its endpoint's schema gives.
 export type Routes = Partial<Record<EndpointName, Route<any>>>
 
@@ -41,12 +46,22 @@ export function httpHandler(core: Core, routes: Routes, { serialize = JSON.strin
       const { endpoint, route } = served
       const parsed = parseBody(endpoint, event)
       const parameters = (event.pathParameters ?? {}) as Record<string, string>
-      const answer = 'refusal' in parsed ? parsed.refusal : await route(core, parsed.request, parameters)
+      const answer =
+        'refusal' in parsed
+          ? parsed.refusal
+          : await route(core, parsed.request, parameters, event.requestContext.http.sourceIp)
+      if (typeof answer === 'string') return plainText(answer)
       if (endpoint.function === 'admin') return json(endpoint.status ?? 200, serialize(answer))
       const time = Math.round((core.clock.monotonic() - startedAt) * 1e6)
       return json(200, serialize({ ...answer, time, serverIp }))
     })
 }
+
+const plainText = (body: string): APIGatewayProxyStructuredResultV2 => ({
+  statusCode: 200,
+  headers: { 'content-type': 'text/plain; charset=utf-8' },
+  body,
+})
 
 export const json = (statusCode: number, body: string): APIGatewayProxyStructuredResultV2 => ({
   statusCode,

@@ -8,6 +8,7 @@ export const num = (value: number): AttributeValue.NMember => ({ N: String(value
 export const str = (value: string): AttributeValue.SMember => ({ S: value })
 export const bin = (value: Uint8Array): AttributeValue.BMember => ({ B: value })
 export const bool = (value: boolean): AttributeValue.BOOLMember => ({ BOOL: value })
+export const numList = (values: readonly number[]): AttributeValue.LMember => ({ L: values.map(num) })
 export const strList = (values: readonly string[]): AttributeValue.LMember => ({ L: values.map(str) })
 /** A set, which `ADD` and `DELETE` change without a read. It cannot be empty: an absent attribute stands for that. */
 export const strSet = (values: readonly string[]): AttributeValue.SSMember => ({ SS: [...values] })
@@ -35,6 +36,12 @@ export function boolOf(item: Item, attribute: string): boolean {
   const value = item[attribute]?.BOOL
   if (value === undefined) throw missing(item, attribute, 'boolean')
   return value
+}
+
+export function numListOf(item: Item, attribute: string): number[] {
+  const values = item[attribute]?.L
+  if (values === undefined) throw missing(item, attribute, 'list')
+  return values.map(value => Number(value.N))
 }
 
 export function strListOf(item: Item, attribute: string): string[] {

@@ -1,19 +1,26 @@
 import type { Consumer, Member } from '../../core/model.ts'
 import { type RegistryStore, StoreError } from '../../core/store.ts'
 import { keys } from '../keys.ts'
-import { type Item, num, numOf, strSet } from './attributes.ts'
+import { type Item, num, numOf, str, strSet } from './attributes.ts'
 import { allOf, exists, expressions, isNew, setAll } from './expressions.ts'
-import { consumerOf, itemKey, itemOfConsumer, itemOfMember, reportedAttributes } from './items.ts'
+import { consumerOf, itemKey, itemOfConsumer, memberAttributes, reportedAttributes } from './items.ts'
 import type { Operation } from './meter.ts'
 import { type RegistryContext, raiseCounters, wake } from './registry.ts'
 
 type Consumers = Pick<
   RegistryStore,
-  'registerConsumer' | 'readConsumers' | 'heartbeat' | 'joinGroup' | 'leaveGroup' | 'removeConsumer'
+  'registerConsumer' | 'readConsumers' | 'heartbeat' | 'listNewcomers' | 'joinGroup' | 'leaveGroup' | 'removeConsumer'
 >
 
 /** How often an operation of several steps begins again, when others change what it has read. */
 const rounds = 4
+
+/** Replaces a member's record but for when it joined first. */
+const joinUpdate = ({ joinedAtMs: _first, ...attributes }: Item) => {
+  const optional = ['instanceId', 'predecessors'].filter(name => !(name in attributes))
+  const remove = optional.length > 0 ? ` REMOVE ${optional.map(name => `#${name}`).join(', ')}` : ''
+  return `${setAll(attributes)}, #joinedAtMs = if_not_exists(#joinedAtMs, :joinedAtMs)${remove}`
+}
 
 /** Consumers, their names, and the groups that they are in. */
 export function createConsumers(context: RegistryContext): Consumers {
@@ -36,7 +43,7 @@ export function createConsumers(context: RegistryContext): Consumers {
 
   return {
     /**
-     * A transaction of 2 items: 4 write units; 5 if the name is known. Repeating it finds what it has written itself.
+     * A transaction of 3 items: 6 write units; 7 if the name is known. Repeating it finds what it has written itself.
      */
     async registerConsumer(consumer: Consumer): Promise<number> {
       const { consumerId, name } = consumer
@@ -46,6 +53,7 @@ export function createConsumers(context: RegistryContext): Consumers {
         const answer = await requests.transact('registerConsumer', 'repeatable', [
           { Put: { TableName, Item: nameItem, ...condition, ReturnValuesOnConditionCheckFailure: 'ALL_OLD' } },
           { Put: { TableName, Item: itemOfConsumer(consumer), ...condition } },
+          { Put: { TableName, Item: { ...itemKey(keys.newcomer(consumerId)), consumerId: num(consumerId) } } },
         ])
         if (!answer.refused) return consumerId
         const known = answer.refusals[0]?.old
@@ -72,9 +80,20 @@ export function createConsumers(context: RegistryContext): Consumers {
     /** 1 write unit. */
     heartbeat: (consumerId, nowMs) => change('heartbeat', consumerId, { heartbeatAtMs: num(nowMs) }),
 
-    /** A transaction of 4 items: 8 write units. A repeat asks for the rebalance once more, which does no harm. */
+    /** 1 consistent request for each 1 MB; 1 read unit for each 4 KB (some 80 consumers). */
+    async listNewcomers(): Promise<number[]> {
+      const items = await requests.query('listNewcomers', {
+        TableName,
+        ConsistentRead: true,
+        ...expressions({ KeyConditionExpression: '#pk = :pk' }, { pk: str(keys.newcomersPartition) }),
+      })
+      return items.map(item => numOf(item, 'consumerId'))
+    },
+
+    /** A transaction of 5 items: 10 write units. A repeat asks for the rebalance once more, which does no harm. */
     async joinGroup(member: Member) {
       const { groupName, consumerId } = member
+      const attributes = memberAttributes(member)
       const answer = await requests.transact('joinGroup', 'repeatable', [
         {
           Update: {
@@ -87,8 +106,15 @@ export function createConsumers(context: RegistryContext): Consumers {
           },
         },
         { Update: raiseCounters(TableName, groupName, ['rebalanceAsked']) },
-        { Put: { TableName, Item: itemOfMember(member) } },
+        {
+          Update: {
+            TableName,
+            Key: itemKey(keys.member(groupName, consumerId)),
+            ...expressions({ UpdateExpression: joinUpdate(attributes) }, attributes),
+          },
+        },
         wake(context, groupName),
+        { Delete: { TableName, Key: itemKey(keys.newcomer(consumerId)) } },
       ])
       if (!answer.refused) return 'joined'
       return answer.refusals[0] !== undefined ? 'unknown_consumer' : 'unknown_group'
@@ -111,7 +137,7 @@ export function createConsumers(context: RegistryContext): Consumers {
     },
 
     /**
-     * A read and a transaction of 2 items: 1 read unit, 4 write units. The condition makes sure that what is removed is
+     * A read and a transaction of 3 items: 1 read unit, 6 write units. The condition makes sure that what is removed is
      * what was read: the caller leaves the groups that it is answered with.
      */
     async removeConsumer(consumerId, options) {
@@ -140,6 +166,7 @@ export function createConsumers(context: RegistryContext): Consumers {
             },
           },
           { Delete: { TableName, Key: itemKey(keys.consumerName(consumer.name)) } },
+          { Delete: { TableName, Key: itemKey(keys.newcomer(consumerId)) } },
         ])
         if (!answer.refused) return consumer
       }

@@ -1,11 +1,16 @@
-import type { Group, GroupSnapshot, Subscription, SubscriptionSettings } from '../../core/model.ts'
-import type { AwakeGroup, RebalanceDone, RegistryStore } from '../../core/store.ts'
-import { keys } from '../keys.ts'
+import type { TransactWriteItem } from '@aws-sdk/client-dynamodb'
+import { kindOf } from '../../core/group/copy-names.ts'
+import type { Group, GroupSettings, GroupSnapshot, Subscription, SubscriptionSettings } from '../../core/model.ts'
+import type { AwakeGroup, GroupKind, RebalanceDone, RegistryStore } from '../../core/store.ts'
+import { keys, subscriptionPrefix } from '../keys.ts'
 import { num, numOf, str, strOf } from './attributes.ts'
 import { allOf, exists, expressions, isNew, setAll } from './expressions.ts'
 import {
+  groupCopyOf,
   groupOf,
+  groupSettingsAttributes,
   itemKey,
+  itemOfCopy,
   itemOfGroup,
   itemOfSubscription,
   memberOf,
@@ -18,9 +23,13 @@ import { assignmentRaise, type RegistryContext, raiseCounters, wake } from './re
 type Groups = Pick<
   RegistryStore,
   | 'createGroup'
+  | 'updateGroup'
+  | 'removeGroup'
   | 'readGroup'
+  | 'readSubscriptions'
   | 'readGroupRecord'
   | 'createSubscription'
+  | 'removeSubscription'
   | 'updateSubscription'
   | 'askRebalance'
   | 'raiseMeta'
@@ -42,14 +51,60 @@ export function createGroups(context: RegistryContext): Groups {
     return item && groupOf(item)
   }
 
+  const tellOfSubscription = (groupName: string, kind: GroupKind): TransactWriteItem[] => {
+    if (kind === 'consumer_copy') return [{ Update: raiseCounters(TableName, groupName, ['metaVersion', 'version']) }]
+    const raised = raiseCounters(TableName, groupName, ['metaVersion', 'version', 'rebalanceAsked'])
+    return [{ Update: raised }, wake(context, groupName)]
+  }
+
   return {
-    /** A transaction of 2 items: 4 write units. */
+    /** A transaction of 2 items, of a copy 3 or 4: 2 write units each. */
     async createGroup(group: Group) {
-      const answer = await requests.transact('createGroup', 'once', [
+      const { name, origin } = group
+      const items: TransactWriteItem[] = [
         { Put: { TableName, Item: itemOfGroup(group), ...expressions({ ConditionExpression: isNew }) } },
-        { Put: { TableName, Item: itemKey(keys.name('group', group.name)) } },
+      ]
+      if (kindOf(group) === 'group') items.push({ Put: { TableName, Item: itemKey(keys.name('group', name)) } })
+      if (origin) {
+        const originExists = expressions({ ConditionExpression: exists })
+        items.push({ ConditionCheck: { TableName, Key: itemKey(keys.group(origin.groupName)), ...originExists } })
+        items.push({ Put: { TableName, Item: itemOfCopy(name, origin) } })
+      }
+      const answer = await requests.transact('createGroup', 'once', items)
+      if (!answer.refused) return 'created'
+      return answer.refusals[0] !== undefined ? 'exists' : 'unknown_origin'
+    },
+
+    /** A transaction of 2 items: 4 write units. A repeat raises and asks once more, which does no harm. */
+    async updateGroup(groupName: string, settings: GroupSettings) {
+      const values = groupSettingsAttributes(settings)
+      const raised = (['metaVersion', 'version', 'rebalanceAsked'] as const).map(each => `#${each} :one`).join(', ')
+      const answer = await requests.transact('updateGroup', 'repeatable', [
+        {
+          Update: {
+            TableName,
+            Key: itemKey(keys.group(groupName)),
+            ...expressions(
+              { UpdateExpression: `${setAll(values)} ADD ${raised}`, ConditionExpression: exists },
+              { ...values, one: num(1) },
+            ),
+          },
+        },
+        wake(context, groupName),
       ])
-      return answer.refused ? 'exists' : 'created'
+      return answer.refused ? 'unknown_group' : 'updated'
+    },
+
+    /** A transaction of 3 or 4 items: 2 write units each. */
+    async removeGroup({ name, origin }: Group) {
+      const clause = expressions({ ConditionExpression: exists })
+      const answer = await requests.transact('removeGroup', 'once', [
+        { Delete: { TableName, Key: itemKey(keys.group(name)), ...clause } },
+        { Delete: { TableName, Key: itemKey(keys.name('group', name)) } },
+        { Delete: { TableName, Key: itemKey(keys.awake(name)) } },
+        ...(origin ? [{ Delete: { TableName, Key: itemKey(keys.copy(origin.groupName, name)) } }] : []),
+      ])
+      return answer.refused ? 'unknown_group' : 'removed'
     },
 
     /**
@@ -70,23 +125,48 @@ export function createGroups(context: RegistryContext): Groups {
         subscriptions: (kinds.SUB ?? []).map(subscriptionOf),
         offsets: (kinds.OFFSET ?? []).map(queueOffsetOf),
         members: (kinds.MEMBER ?? []).map(memberOf),
+        copies: (kinds.COPY ?? []).map(groupCopyOf),
       }
+    },
+
+    /** 1 consistent request for each 1 MB; 1 read unit for each 4 KB (some 20 subscriptions). */
+    async readSubscriptions(groupName: string) {
+      const items = await requests.query('readSubscriptions', {
+        TableName,
+        ConsistentRead: true,
+        ...expressions(
+          { KeyConditionExpression: '#pk = :pk AND begins_with(#sk, :prefix)' },
+          { pk: str(keys.groupPartition(groupName)), prefix: str(subscriptionPrefix) },
+        ),
+      })
+      return items.map(subscriptionOf)
     },
 
     /** 0.5 read units. */
     readGroupRecord: groupName => readRecord('readGroupRecord', groupName, false),
 
-    /** A transaction of 4 items: 8 write units. */
-    async createSubscription(subscription: Subscription) {
+    /** A transaction of 4 items: 8 write units. For a copy of 2. */
+    async createSubscription(subscription: Subscription, kind: GroupKind = 'group') {
       const { groupName, topicName } = subscription
+      const subscriber = { ...itemKey(keys.subscriber(topicName, groupName)), groupName: str(groupName) }
       const answer = await requests.transact('createSubscription', 'once', [
         { Put: { TableName, Item: itemOfSubscription(subscription), ...expressions({ ConditionExpression: isNew }) } },
-        { Update: raiseCounters(TableName, groupName, ['metaVersion', 'version', 'rebalanceAsked']) },
-        { Put: { TableName, Item: { ...itemKey(keys.subscriber(topicName, groupName)), groupName: str(groupName) } } },
-        wake(context, groupName),
+        ...tellOfSubscription(groupName, kind),
+        ...(kind === 'group' ? [{ Put: { TableName, Item: subscriber } }] : []),
       ])
       if (!answer.refused) return 'created'
       return answer.refusals[0] !== undefined ? 'exists' : 'unknown_group'
+    },
+
+    /** The same. */
+    async removeSubscription(groupName: string, topicName: string, kind: GroupKind = 'group') {
+      const clause = expressions({ ConditionExpression: exists })
+      const answer = await requests.transact('removeSubscription', 'once', [
+        { Delete: { TableName, Key: itemKey(keys.subscription(groupName, topicName)), ...clause } },
+        ...tellOfSubscription(groupName, kind),
+        ...(kind === 'group' ? [{ Delete: { TableName, Key: itemKey(keys.subscriber(topicName, groupName)) } }] : []),
+      ])
+      return answer.refused ? 'unknown_subscription' : 'removed'
     },
 
     /** A transaction of 2 items: 4 write units. A repeat raises the versions once more, which does no harm. */

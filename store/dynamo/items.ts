@@ -4,7 +4,11 @@ import type {
   Codec,
   Consumer,
   Group,
+  GroupCopy,
+  GroupMode,
+  GroupSettings,
   Member,
+  Origin,
   Queue,
   QueueOffset,
   Subscription,
@@ -19,6 +23,8 @@ import {
   boolOf,
   type Item,
   num,
+  numList,
+  numListOf,
   numOf,
   str,
   strList,
@@ -85,20 +91,54 @@ export const itemOfQueue = (queue: Queue): Item => ({
   ...itemKey(keys.queue(queue.topicName, queue.queueId)),
   topicName: str(queue.topicName),
   queueId: num(queue.queueId),
-  readOnly: bool(queue.readOnly),
+  ...(queue.readOnlySinceMs !== undefined && { readOnlySinceMs: num(queue.readOnlySinceMs) }),
   checkpoint: num(queue.checkpoint),
 })
 
 export const queueOf = (item: Item): Queue => ({
   topicName: strOf(item, 'topicName'),
   queueId: numOf(item, 'queueId'),
-  readOnly: boolOf(item, 'readOnly'),
+  ...(item.readOnlySinceMs && { readOnlySinceMs: numOf(item, 'readOnlySinceMs') }),
   checkpoint: numOf(item, 'checkpoint'),
+})
+
+/** The settings alone, by attribute name: they are also replaced alone. */
+export const groupSettingsAttributes = (settings: GroupSettings): Item => ({
+  allowedIps: strList(settings.allowedIps),
+  deniedIps: strList(settings.deniedIps),
+  maxConsumers: num(settings.maxConsumers),
+})
+
+const originAttributes = (origin: Origin): Item => ({
+  originName: str(origin.groupName),
+  ...('consumerId' in origin ? { originConsumerId: num(origin.consumerId) } : { subEnv: str(origin.subEnv) }),
+})
+
+function originOf(item: Item): { origin?: Origin } {
+  if (!item.originName) return {}
+  const groupName = strOf(item, 'originName')
+  if (item.originConsumerId) return { origin: { groupName, consumerId: numOf(item, 'originConsumerId') } }
+  return { origin: { groupName, subEnv: strOf(item, 'subEnv') } }
+}
+
+export const itemOfCopy = (copyName: string, origin: Origin): Item => ({
+  ...itemKey(keys.copy(origin.groupName, copyName)),
+  copyName: str(copyName),
+  ...originAttributes(origin),
+})
+
+export const groupCopyOf = (item: Item): GroupCopy => ({
+  copyName: strOf(item, 'copyName'),
+  ...(item.originConsumerId && { consumerId: numOf(item, 'originConsumerId') }),
+  ...(item.subEnv && { subEnv: strOf(item, 'subEnv') }),
 })
 
 export const itemOfGroup = (group: Group): Item => ({
   ...itemKey(keys.group(group.name)),
   name: str(group.name),
+  mode: str(group.mode),
+  ...groupSettingsAttributes(group),
+  ...(group.origin && originAttributes(group.origin)),
   rbVersion: num(group.rbVersion),
   metaVersion: num(group.metaVersion),
   version: num(group.version),
@@ -111,6 +151,11 @@ export const itemOfGroup = (group: Group): Item => ({
 
 export const groupOf = (item: Item): Group => ({
   name: strOf(item, 'name'),
+  mode: strOf(item, 'mode') as GroupMode,
+  allowedIps: strListOf(item, 'allowedIps'),
+  deniedIps: strListOf(item, 'deniedIps'),
+  maxConsumers: numOf(item, 'maxConsumers'),
+  ...originOf(item),
   rbVersion: numOf(item, 'rbVersion'),
   metaVersion: numOf(item, 'metaVersion'),
   version: numOf(item, 'version'),
@@ -160,6 +205,8 @@ export const itemOfQueueOffset = (offset: QueueOffset): Item => ({
   rbVersion: num(offset.rbVersion),
   ...(offset.nextConsumerId !== undefined && { nextConsumerId: num(offset.nextConsumerId) }),
   ...(offset.leavingSinceMs !== undefined && { leavingSinceMs: num(offset.leavingSinceMs) }),
+  ...(offset.claim && { claimant: str(offset.claim.claimant), claimedUntilMs: num(offset.claim.untilMs) }),
+  ...(offset.committedAtMs !== undefined && { committedAtMs: num(offset.committedAtMs) }),
 })
 
 export const queueOffsetOf = (item: Item): QueueOffset => ({
@@ -174,13 +221,18 @@ export const queueOffsetOf = (item: Item): QueueOffset => ({
   rbVersion: numOf(item, 'rbVersion'),
   ...(item.nextConsumerId && { nextConsumerId: numOf(item, 'nextConsumerId') }),
   ...(item.leavingSinceMs && { leavingSinceMs: numOf(item, 'leavingSinceMs') }),
+  ...(item.claimant && { claim: { claimant: strOf(item, 'claimant'), untilMs: numOf(item, 'claimedUntilMs') } }),
+  ...(item.committedAtMs && { committedAtMs: numOf(item, 'committedAtMs') }),
 })
 
-export const itemOfMember = (member: Member): Item => ({
-  ...itemKey(keys.member(member.groupName, member.consumerId)),
+/** All but the key: joining again changes them. */
+export const memberAttributes = (member: Member): Item => ({
   groupName: str(member.groupName),
   consumerId: num(member.consumerId),
   consumerName: str(member.consumerName),
+  ip: str(member.ip),
+  ...(member.instanceId !== undefined && { instanceId: str(member.instanceId) }),
+  ...(member.predecessors && { predecessors: numList(member.predecessors) }),
   topicNames: strList(member.topicNames),
   joinedAtMs: num(member.joinedAtMs),
 })
@@ -189,6 +241,9 @@ export const memberOf = (item: Item): Member => ({
   groupName: strOf(item, 'groupName'),
   consumerId: numOf(item, 'consumerId'),
   consumerName: strOf(item, 'consumerName'),
+  ip: strOf(item, 'ip'),
+  ...(item.instanceId && { instanceId: strOf(item, 'instanceId') }),
+  ...(item.predecessors && { predecessors: numListOf(item, 'predecessors') }),
   topicNames: strListOf(item, 'topicNames'),
   joinedAtMs: numOf(item, 'joinedAtMs'),
 })

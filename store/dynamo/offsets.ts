@@ -2,22 +2,35 @@ import { decideCommit } from '../../core/group/commit.ts'
 import { isFencing } from '../../core/group/handover.ts'
 import type { QueueOffset } from '../../core/model.ts'
 import {
+  type ClaimRenewal,
   type Commit,
   type CommitOutcome,
+  type OffsetRemoval,
+  type QueueClaim,
   type QueueMove,
   type QueuePlace,
   type RegistryStore,
   StoreError,
 } from '../../core/store.ts'
 import { keys } from '../keys.ts'
-import { bool, type Item, num } from './attributes.ts'
+import { bool, type Item, num, str } from './attributes.ts'
 import { allOf, exists, expressions, isNew } from './expressions.ts'
 import { itemKey, itemOfQueueOffset, queueOffsetOf } from './items.ts'
 import type { Operation } from './meter.ts'
 import { assignmentRaise, type RegistryContext, raiseCounters } from './registry.ts'
 import type { WriteAnswer } from './requests.ts'
 
-type Offsets = Pick<RegistryStore, 'addQueueOffset' | 'moveQueue' | 'commitOffset' | 'resetOffset' | 'setStopped'>
+type Offsets = Pick<
+  RegistryStore,
+  | 'addQueueOffset'
+  | 'removeQueueOffset'
+  | 'moveQueue'
+  | 'commitOffset'
+  | 'resetOffset'
+  | 'setStopped'
+  | 'claimQueue'
+  | 'renewClaim'
+>
 
 /** Another writer may come between a read and the write that it decides; after this many times something else is wrong. */
 const maxHandovers = 5
@@ -28,20 +41,28 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
 
   /** Progress of the owner, and with a release the end of his ownership, in one write. */
   function advance(commit: Commit): Promise<WriteAnswer> {
-    const { offsetVersion, offset, release } = commit
+    const { offsetVersion, offset, release, nowMs } = commit
     const clauses = {
       ownerStillOwnsQueue: '#offsetVersion = :offsetVersion',
       offsetMovesForward: '#offset < :offset',
       ...(release && { queueStays: 'attribute_not_exists(#nextConsumerId)' }),
     }
-    const raise = release ? ' ADD #offsetVersion :one' : ''
+    const giveUp = release ? ` ADD #offsetVersion :one ${endClaim}` : ''
     return requests.update('commitOffset', release ? 'once' : 'repeatable', {
       TableName,
       Key: keyOf(commit),
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       ...expressions(
-        { UpdateExpression: `SET #offset = :offset${raise}`, ConditionExpression: allOf(clauses) },
-        { offset: num(offset), offsetVersion: num(offsetVersion), ...(release && { one: num(1) }) },
+        {
+          UpdateExpression: `SET #offset = :offset, #committedAtMs = :nowMs${giveUp}`,
+          ConditionExpression: allOf(clauses),
+        },
+        {
+          offset: num(offset),
+          offsetVersion: num(offsetVersion),
+          nowMs: num(nowMs),
+          ...(release && { one: num(1) }),
+        },
       ),
     })
   }
@@ -57,7 +78,7 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
       Key: keyOf(commit),
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       ...expressions(
-        { UpdateExpression: 'ADD #offsetVersion :one', ConditionExpression: allOf(clauses) },
+        { UpdateExpression: `ADD #offsetVersion :one ${endClaim}`, ConditionExpression: allOf(clauses) },
         { offsetVersion: num(commit.offsetVersion), one: num(1) },
       ),
     })
@@ -74,7 +95,8 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
       offsetIsAsRead: '#offset = :oldOffset',
       queueLeavesForThem: '#nextConsumerId = :nextConsumerId',
     }
-    const offset = Math.max(commit.offset, old.offset)
+    const isAhead = commit.offset > old.offset
+    const progress = isAhead ? ', #offset = :offset, #committedAtMs = :nowMs' : ''
     const answer = await requests.transact('commitOffset', 'once', [
       {
         Update: {
@@ -83,12 +105,11 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
           ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
           ...expressions(
             {
-              UpdateExpression:
-                'SET #offset = :offset, #consumerId = :nextConsumerId ADD #offsetVersion :one REMOVE #nextConsumerId, #leavingSinceMs',
+              UpdateExpression: `SET #consumerId = :nextConsumerId${progress} ADD #offsetVersion :one REMOVE #nextConsumerId, #leavingSinceMs`,
               ConditionExpression: allOf(clauses),
             },
             {
-              offset: num(offset),
+              ...(isAhead && { offset: num(commit.offset), nowMs: num(commit.nowMs) }),
               oldOffset: num(old.offset),
               offsetVersion: num(commit.offsetVersion),
               nextConsumerId: num(nextConsumerId),
@@ -152,7 +173,7 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
   }
 
   return {
-    /** A transaction of 2 items: 4 write units. */
+    /** A transaction of 3 items, of which one is only looked at: 6 write units. */
     async addQueueOffset(offset: QueueOffset) {
       const ofQueue = {
         ...itemKey(keys.offsetOfQueue(offset.groupName, offset.queueId)),
@@ -162,8 +183,30 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
       const answer = await requests.transact('addQueueOffset', 'once', [
         { Put: { TableName, Item: ofQueue, ...condition } },
         { Put: { TableName, Item: itemOfQueueOffset(offset), ...condition } },
+        {
+          ConditionCheck: {
+            TableName,
+            Key: itemKey(keys.group(offset.groupName)),
+            ...expressions({ ConditionExpression: exists }),
+          },
+        },
       ])
-      return answer.refused ? 'exists' : 'created'
+      if (!answer.refused) return 'created'
+      return answer.refusals[2] !== undefined ? 'unknown_group' : 'exists'
+    },
+
+    /** The same. */
+    async removeQueueOffset({ groupName, topicName, queueId, queueOffsetId }: QueueOffset, because: OffsetRemoval) {
+      const reason =
+        because === 'unsubscribed' ? keys.subscription(groupName, topicName) : keys.queue(topicName, queueId)
+      const answer = await requests.transact('removeQueueOffset', 'repeatable', [
+        {
+          ConditionCheck: { TableName, Key: itemKey(reason), ...expressions({ ConditionExpression: isNew }) },
+        },
+        { Delete: { TableName, Key: itemKey(keys.offsetOfQueue(groupName, queueId)) } },
+        { Delete: { TableName, Key: itemKey(keys.queueOffset(groupName, queueOffsetId)) } },
+      ])
+      return answer.refused ? 'needed' : 'removed'
     },
 
     /** A transaction of 2 items, of which one is only looked at: 4 write units. */
@@ -203,7 +246,7 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
 
     /** A transaction of 2 items: 4 write units. A repeat raises the versions once more, which does no harm. */
     async resetOffset(place: QueuePlace, offset: number) {
-      const update = 'SET #offset = :offset ADD #offsetVersion :one'
+      const update = `SET #offset = :offset ADD #offsetVersion :one ${endClaim}`
       const isKnown = await change('resetOffset', place, update, { offset: num(offset), one: num(1) })
       return isKnown ? 'reset' : 'unknown_queue'
     },
@@ -214,6 +257,58 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
       return isKnown ? 'set' : 'unknown_queue'
     },
 
+    /** 1 write unit, also if refused. */
+    async claimQueue(claim: QueueClaim) {
+      const { expectedOffsetVersion, claimant, untilMs, nowMs } = claim
+      const clauses = {
+        versionIsAsRead: '#offsetVersion = :expectedVersion',
+        nobodyOwnsIt: '#consumerId = :nobody',
+        isNotStopped: '#isStopped = :no',
+        noLeaseRuns: '(attribute_not_exists(#claimedUntilMs) OR #claimedUntilMs <= :nowMs)',
+      }
+      const answer = await requests.update('claimQueue', 'once', {
+        TableName,
+        Key: keyOf(claim),
+        ReturnValues: 'ALL_NEW',
+        ...expressions(
+          {
+            UpdateExpression: 'SET #claimant = :claimant, #claimedUntilMs = :untilMs ADD #offsetVersion :one',
+            ConditionExpression: allOf(clauses),
+          },
+          {
+            claimant: str(claimant),
+            untilMs: num(untilMs),
+            one: num(1),
+            expectedVersion: num(expectedOffsetVersion),
+            nobody: num(0),
+            no: bool(false),
+            nowMs: num(nowMs),
+          },
+        ),
+      })
+      if (answer.refused || answer.item === undefined) return { outcome: 'conflict' }
+      return { outcome: 'claimed', offset: queueOffsetOf(answer.item) }
+    },
+
+    /** 1 write unit, also if refused. */
+    async renewClaim(renewal: ClaimRenewal) {
+      const clauses = {
+        nobodyElseClaimedIt: '#offsetVersion = :offsetVersion',
+        isClaimed: 'attribute_exists(#claimant)',
+      }
+      const answer = await requests.update('renewClaim', 'repeatable', {
+        TableName,
+        Key: keyOf(renewal),
+        ReturnValues: 'ALL_NEW',
+        ...expressions(
+          { UpdateExpression: 'SET #claimedUntilMs = :untilMs', ConditionExpression: allOf(clauses) },
+          { untilMs: num(renewal.untilMs), offsetVersion: num(renewal.offsetVersion) },
+        ),
+      })
+      if (answer.refused || answer.item === undefined) return { outcome: 'fenced' }
+      return { outcome: 'renewed', offset: queueOffsetOf(answer.item) }
+    },
+
     /** 1 write unit, also if refused; a release may take 2, and one that hands over is a transaction of 2 items. */
     async commitOffset(commit: Commit): Promise<CommitOutcome> {
       if (commit.release) return release(commit)
@@ -222,6 +317,9 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
     },
   }
 }
+
+/** The part of an update that ends a claim, if there is one. */
+const endClaim = 'REMOVE #claimant, #claimedUntilMs'
 
 const offsetOrNothing = (item: Item | undefined) => item && queueOffsetOf(item)
 

@@ -8,7 +8,15 @@ import type { RegistryContext } from './registry.ts'
 
 type Topics = Pick<
   RegistryStore,
-  'takeIds' | 'createTopic' | 'addQueue' | 'readTopic' | 'listTopics' | 'checkpointQueue' | 'listGroups'
+  | 'takeIds'
+  | 'createTopic'
+  | 'addQueue'
+  | 'setReadOnly'
+  | 'removeQueue'
+  | 'readTopic'
+  | 'listTopics'
+  | 'checkpointQueue'
+  | 'listGroups'
 >
 
 /** Ids, topics, their queues, and the lists of names. A consistent read costs 1 read unit for each 4 KB. */
@@ -63,6 +71,36 @@ export function createTopics({ requests, registryTable }: RegistryContext): Topi
         ...expressions({ ConditionExpression: isNew }),
       })
       return answer.refused ? 'exists' : 'created'
+    },
+
+    /** 1 write unit. */
+    async setReadOnly(topicName: string, queueId: number, sinceMs: number | undefined) {
+      const update =
+        sinceMs === undefined
+          ? 'REMOVE #readOnlySinceMs'
+          : 'SET #readOnlySinceMs = if_not_exists(#readOnlySinceMs, :sinceMs)'
+      const answer = await requests.update('setReadOnly', 'repeatable', {
+        TableName: registryTable,
+        Key: itemKey(keys.queue(topicName, queueId)),
+        ...expressions(
+          { UpdateExpression: update, ConditionExpression: exists },
+          sinceMs === undefined ? {} : { sinceMs: num(sinceMs) },
+        ),
+      })
+      return answer.refused ? 'unknown_queue' : 'set'
+    },
+
+    /** 1 write unit. */
+    async removeQueue(topicName: string, queueId: number) {
+      const clauses = { isReadOnly: 'attribute_exists(#readOnlySinceMs)' }
+      const answer = await requests.delete('removeQueue', 'once', {
+        TableName: registryTable,
+        Key: itemKey(keys.queue(topicName, queueId)),
+        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+        ...expressions({ ConditionExpression: allOf(clauses) }),
+      })
+      if (!answer.refused) return 'removed'
+      return answer.old === undefined ? 'unknown_queue' : 'writable'
     },
 
     /** 1 consistent request for each 1 MB; 1 read unit for each 4 KB (some 30 queues). */

@@ -1,4 +1,4 @@
-import type { Consumer, Group } from '../../core/model.ts'
+import type { Consumer, Group, Member } from '../../core/model.ts'
 import type { RegistryStore } from '../../core/store.ts'
 import { keys } from '../keys.ts'
 import type { Database } from './database.ts'
@@ -7,7 +7,7 @@ import type { Records } from './records.ts'
 
 type ConsumerOperations = Pick<
   RegistryStore,
-  'registerConsumer' | 'readConsumers' | 'heartbeat' | 'joinGroup' | 'leaveGroup' | 'removeConsumer'
+  'registerConsumer' | 'readConsumers' | 'heartbeat' | 'listNewcomers' | 'joinGroup' | 'leaveGroup' | 'removeConsumer'
 >
 
 type NameRecord = { consumerId: number }
@@ -18,6 +18,7 @@ export function createConsumers(database: Database, written: Records, durable: R
       database.write(() => {
         const { consumerId } = written.get<NameRecord>(keys.consumerName(consumer.name)) ?? consumer
         const known = written.get<Consumer>(keys.consumer(consumerId))
+        if (!known) written.put(keys.newcomer(consumerId), {})
         written.put(keys.consumerName(consumer.name), { consumerId })
         written.put(keys.consumer(consumerId), {
           ...consumer,
@@ -43,15 +44,20 @@ export function createConsumers(database: Database, written: Records, durable: R
         return alive
       }),
 
+    listNewcomers: () => database.read(() => durable.list(keys.newcomersPartition).map(({ sk }) => Number(sk))),
+
     joinGroup: member =>
       database.write(() => {
         const consumer = written.get<Consumer>(keys.consumer(member.consumerId))
         if (!consumer) return 'unknown_consumer'
         const group = written.get<Group>(keys.group(member.groupName))
         if (!group) return 'unknown_group'
-        written.put(keys.member(member.groupName, member.consumerId), member)
+        const key = keys.member(member.groupName, member.consumerId)
+        const joinedAtMs = written.get<Member>(key)?.joinedAtMs ?? member.joinedAtMs
+        written.put(key, { ...member, joinedAtMs })
         const groupNames = [...new Set([...consumer.groupNames, member.groupName])].sort()
         written.put(keys.consumer(member.consumerId), { ...consumer, groupNames })
+        written.delete(keys.newcomer(member.consumerId))
         askAndWake(written, group)
         return 'joined'
       }),
@@ -70,6 +76,7 @@ export function createConsumers(database: Database, written: Records, durable: R
         if (!consumer || (options && consumer.heartbeatAtMs >= options.heartbeatBeforeMs)) return undefined
         written.delete(keys.consumer(consumerId))
         written.delete(keys.consumerName(consumer.name))
+        written.delete(keys.newcomer(consumerId))
         return consumer
       }),
   }

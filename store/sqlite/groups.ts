@@ -1,21 +1,28 @@
-import { afterCommit, decideCommit } from '../../core/group/commit.ts'
+import { afterClaim, afterRenewal } from '../../core/group/claim.ts'
+import { afterCommit, afterReset, decideCommit } from '../../core/group/commit.ts'
+import { copyOf, kindOf } from '../../core/group/copy-names.ts'
 import { afterMove } from '../../core/group/handover.ts'
 import { askRebalance, finishRebalance, raiseAssignment, raiseMeta } from '../../core/group/versions.ts'
-import type { Group, Member, QueueOffset, Subscription } from '../../core/model.ts'
-import type { QueuePlace, RegistryStore } from '../../core/store.ts'
-import { keys } from '../keys.ts'
+import type { Group, GroupCopy, Member, QueueOffset, Subscription } from '../../core/model.ts'
+import type { GroupKind, QueuePlace, RegistryStore } from '../../core/store.ts'
+import { keys, subscriptionPrefix } from '../keys.ts'
 import type { Database } from './database.ts'
 import type { Records } from './records.ts'
 
 type GroupOperations = Pick<
   RegistryStore,
   | 'createGroup'
+  | 'updateGroup'
+  | 'removeGroup'
   | 'listGroups'
   | 'readGroup'
+  | 'readSubscriptions'
   | 'readGroupRecord'
   | 'createSubscription'
+  | 'removeSubscription'
   | 'updateSubscription'
   | 'addQueueOffset'
+  | 'removeQueueOffset'
   | 'askRebalance'
   | 'raiseMeta'
   | 'finishRebalance'
@@ -25,6 +32,8 @@ type GroupOperations = Pick<
   | 'commitOffset'
   | 'resetOffset'
   | 'setStopped'
+  | 'claimQueue'
+  | 'renewClaim'
 >
 
 export function createGroups(database: Database, written: Records, durable: Records): GroupOperations {
@@ -44,13 +53,39 @@ export function createGroups(database: Database, written: Records, durable: Reco
       return done
     })
 
+  const tellOfSubscription = (group: Group, kind: GroupKind) => {
+    if (kind === 'group') askAndWake(written, raiseMeta(group))
+    else written.put(keys.group(group.name), raiseMeta(group))
+  }
+
   return {
     createGroup: group =>
       database.write(() => {
-        if (written.get(keys.group(group.name))) return 'exists'
-        written.put(keys.group(group.name), group)
-        written.put(keys.name('group', group.name), {})
+        const { name, origin } = group
+        if (written.get(keys.group(name))) return 'exists'
+        if (origin) {
+          if (!written.get(keys.group(origin.groupName))) return 'unknown_origin'
+          written.put(keys.copy(origin.groupName, name), copyOf(name, origin))
+        }
+        written.put(keys.group(name), group)
+        if (kindOf(group) === 'group') written.put(keys.name('group', name), {})
         return 'created'
+      }),
+
+    updateGroup: (groupName, settings) =>
+      database.write(() => {
+        const group = written.get<Group>(keys.group(groupName))
+        if (!group) return 'unknown_group'
+        askAndWake(written, raiseMeta({ ...group, ...settings }))
+        return 'updated'
+      }),
+
+    removeGroup: ({ name, origin }) =>
+      database.write(() => {
+        if (origin) written.delete(keys.copy(origin.groupName, name))
+        written.delete(keys.name('group', name))
+        written.delete(keys.awake(name))
+        return written.delete(keys.group(name)) ? 'removed' : 'unknown_group'
       }),
 
     listGroups: ({ after, limit }) =>
@@ -67,21 +102,36 @@ export function createGroups(database: Database, written: Records, durable: Reco
           subscriptions: ofKind('SUB#') as Subscription[],
           offsets: ofKind('OFFSET#') as QueueOffset[],
           members: ofKind('MEMBER#') as Member[],
+          copies: ofKind('COPY#') as GroupCopy[],
         }
       }),
 
+    readSubscriptions: groupName =>
+      database.read(() =>
+        durable.list<Subscription>(keys.groupPartition(groupName), subscriptionPrefix).map(({ doc }) => doc),
+      ),
+
     readGroupRecord: groupName => database.read(() => durable.get<Group>(keys.group(groupName))),
 
-    createSubscription: subscription =>
+    createSubscription: (subscription, kind = 'group') =>
       database.write(() => {
         const { groupName, topicName } = subscription
         const group = written.get<Group>(keys.group(groupName))
         if (!group) return 'unknown_group'
         if (written.get(keys.subscription(groupName, topicName))) return 'exists'
         written.put(keys.subscription(groupName, topicName), subscription)
-        written.put(keys.subscriber(topicName, groupName), {})
-        askAndWake(written, raiseMeta(group))
+        if (kind === 'group') written.put(keys.subscriber(topicName, groupName), {})
+        tellOfSubscription(group, kind)
         return 'created'
+      }),
+
+    removeSubscription: (groupName, topicName, kind = 'group') =>
+      database.write(() => {
+        const group = written.get<Group>(keys.group(groupName))
+        if (!group || !written.delete(keys.subscription(groupName, topicName))) return 'unknown_subscription'
+        written.delete(keys.subscriber(topicName, groupName))
+        tellOfSubscription(group, kind)
+        return 'removed'
       }),
 
     updateSubscription: (groupName, topicName, settings) =>
@@ -98,10 +148,21 @@ export function createGroups(database: Database, written: Records, durable: Reco
     addQueueOffset: offset =>
       database.write(() => {
         const ofQueue = keys.offsetOfQueue(offset.groupName, offset.queueId)
+        if (!written.get(keys.group(offset.groupName))) return 'unknown_group'
         if (written.get(ofQueue)) return 'exists'
         written.put(ofQueue, {})
         written.put(keys.queueOffset(offset.groupName, offset.queueOffsetId), offset)
         return 'created'
+      }),
+
+    removeQueueOffset: ({ groupName, topicName, queueId, queueOffsetId }, because) =>
+      database.write(() => {
+        const reason =
+          because === 'unsubscribed' ? keys.subscription(groupName, topicName) : keys.queue(topicName, queueId)
+        if (written.get(reason)) return 'needed'
+        written.delete(keys.offsetOfQueue(groupName, queueId))
+        written.delete(keys.queueOffset(groupName, queueOffsetId))
+        return 'removed'
       }),
 
     askRebalance: groupName =>
@@ -152,10 +213,27 @@ export function createGroups(database: Database, written: Records, durable: Reco
         return 'moved'
       }),
 
-    resetOffset: (place, offset) =>
-      changeOffset(place, current => ({ ...current, offset, offsetVersion: current.offsetVersion + 1 }), 'reset'),
+    resetOffset: (place, offset) => changeOffset(place, current => afterReset(current, offset), 'reset'),
 
     setStopped: (place, isStopped) => changeOffset(place, current => ({ ...current, isStopped }), 'set'),
+
+    claimQueue: claim =>
+      database.write(() => {
+        const key = keys.queueOffset(claim.groupName, claim.queueOffsetId)
+        const offset = afterClaim(written.get<QueueOffset>(key), claim)
+        if (!offset) return { outcome: 'conflict' }
+        written.put(key, offset)
+        return { outcome: 'claimed', offset }
+      }),
+
+    renewClaim: renewal =>
+      database.write(() => {
+        const key = keys.queueOffset(renewal.groupName, renewal.queueOffsetId)
+        const offset = afterRenewal(written.get<QueueOffset>(key), renewal)
+        if (!offset) return { outcome: 'fenced' }
+        written.put(key, offset)
+        return { outcome: 'renewed', offset }
+      }),
 
     commitOffset: commit =>
       database.write(() => {
@@ -164,7 +242,7 @@ export function createGroups(database: Database, written: Records, durable: Reco
         const decided = decideCommit(current, commit)
         if (!current || decided.outcome === 'unknown_queue' || decided.outcome === 'fenced') return decided
         if (decided.outcome === 'unchanged' && !commit.release) return decided
-        written.put(key, afterCommit(current, decided))
+        written.put(key, afterCommit(current, commit, decided))
         if (decided.handedOver) {
           const group = written.get<Group>(keys.group(commit.groupName))
           if (group) written.put(keys.group(commit.groupName), raiseAssignment(group, commit.nowMs))

@@ -6,7 +6,14 @@ import type { Records } from './records.ts'
 
 type TopicOperations = Pick<
   RegistryStore,
-  'takeIds' | 'createTopic' | 'addQueue' | 'readTopic' | 'listTopics' | 'checkpointQueue'
+  | 'takeIds'
+  | 'createTopic'
+  | 'addQueue'
+  | 'setReadOnly'
+  | 'removeQueue'
+  | 'readTopic'
+  | 'listTopics'
+  | 'checkpointQueue'
 >
 
 export function createTopics(database: Database, written: Records, durable: Records): TopicOperations {
@@ -33,6 +40,27 @@ export function createTopics(database: Database, written: Records, durable: Reco
         if (written.get(key)) return 'exists'
         written.put(key, queue)
         return 'created'
+      }),
+
+    setReadOnly: (topicName, queueId, sinceMs) =>
+      database.write(() => {
+        const key = keys.queue(topicName, queueId)
+        const queue = written.get<Queue>(key)
+        if (!queue) return 'unknown_queue'
+        const { readOnlySinceMs, ...writable } = queue
+        const since = sinceMs === undefined ? undefined : (readOnlySinceMs ?? sinceMs)
+        written.put(key, since === undefined ? writable : { ...writable, readOnlySinceMs: since })
+        return 'set'
+      }),
+
+    removeQueue: (topicName, queueId) =>
+      database.write(() => {
+        const key = keys.queue(topicName, queueId)
+        const queue = written.get<Queue>(key)
+        if (!queue) return 'unknown_queue'
+        if (queue.readOnlySinceMs === undefined) return 'writable'
+        written.delete(key)
+        return 'removed'
       }),
 
     readTopic: topicName =>

@@ -10,7 +10,7 @@ import { intercept, scriptStore } from '../core/scripted-store.ts'
 import { createContainer } from '../log/containers.ts'
 import { consumerOf, groupOf, memberOf } from '../store/contract.ts'
 import { createManualClock } from '../support/manual-clock.ts'
-import { groupName, makeGroup, nowMs, openRegistry, type Registry, read } from './groups.ts'
+import { groupName, lookedBefore, makeGroup, nowMs, openRegistry, type Registry, read } from './groups.ts'
 
 const sessionTimeoutMs = 30_000
 const clock = createManualClock(nowMs)
@@ -32,7 +32,7 @@ describe('the members of a group', () => {
     return Object.assign(createContainer(through, { clock }), { bus: { groupChanged } })
   }
   const silentSince = (consumerId: number, heartbeatAtMs: number) => store.heartbeat(consumerId, heartbeatAtMs)
-  const expire = async (through = store) => expireMembers(core(through), await read(store))
+  const expire = async (through = store) => expireMembers(await lookedBefore(core(through), store), await read(store))
   const members = async () => (await read(store)).members.map(member => member.consumerId)
 
   test('are given up when their last heartbeat is older than the session time-out, and not before', async () => {
@@ -131,7 +131,7 @@ describe('the members of a group', () => {
         )
       const expireThrough = async (mind: string) => {
         const seen = await through(mind).readGroup(groupName)
-        if (seen) await expireMembers(core(through(mind)), seen)
+        if (seen) await expireMembers(await lookedBefore(core(through(mind)), store), seen)
       }
       return {
         actors: {

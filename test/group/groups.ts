@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { Core } from '../../core/core.ts'
 import { assignQueues } from '../../core/group/assign.ts'
 import { headingFor } from '../../core/group/handover.ts'
 import type { GroupSnapshot, QueueOffset } from '../../core/model.ts'
@@ -59,6 +60,16 @@ export async function makeGroup(store: Store, group: { owners: number[]; members
   const asked = (await store.readGroupRecord(groupName))?.rebalanceAsked ?? 0
   await store.finishRebalance({ groupName, asked, moved: true, expectedRbVersion: 0, nowMs })
   for (const consumerId of group.members) await join(store, consumerId)
+}
+
+/** As if a container had looked half a session time-out ago as well: it gives nobody up whom it meets silent once. */
+export async function lookedBefore(core: Core, store: Store): Promise<Core> {
+  const { members = [] } = (await store.readGroup(groupName)) ?? {}
+  const beforeMs = core.clock.now() - core.settings.sessionTimeoutMs / 2
+  for (const { consumerId, heartbeatAtMs } of await store.readConsumers(members.map(member => member.consumerId))) {
+    core.silences.isOver(consumerId, heartbeatAtMs, beforeMs)
+  }
+  return core
 }
 
 /** Registers a consumer, and lets it join. */

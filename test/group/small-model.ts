@@ -207,7 +207,7 @@ function commit(state: State, c: number, q: number, work: Work, release: boolean
   const done = release ? withWork(state, c, q, undefined) : state
   if (!queue || decided.outcome === 'unknown_queue') return { label, next: done, problem: 'a queue is gone' }
   if (decided.outcome === 'fenced') return { label: `${label}, and is fenced`, next: withWork(state, c, q, undefined) }
-  const committed = afterCommit(queue, decided)
+  const committed = afterCommit(queue, asked, decided)
   const next = { ...done, queues: replaceAt(state.queues, q, committed) }
   if (queue.consumerId !== consumerIds[c])
     return { label, next, problem: 'a commit of somebody who is not the owner (P4)' }

@@ -50,9 +50,11 @@ export async function startContainers(endpoint: string, clock: Clock) {
     async call(name: EndpointName, request?: object, pathParameters: Record<string, string> = {}) {
       const { method, path, function: functionName }: Endpoint = endpoints[name]
       const body = request && JSON.stringify(request)
-      const event = { routeKey: `${method} ${path}`, pathParameters, body, isBase64Encoded: false }
+      const requestContext = { http: { sourceIp: '127.0.0.1' } }
+      const event = { routeKey: `${method} ${path}`, pathParameters, body, isBase64Encoded: false, requestContext }
       const answer = await handlers[functionName](event as unknown as APIGatewayProxyEventV2, context)
-      const parsed = JSON.parse(answer.body ?? '')
+      const isText = String(answer.headers?.['content-type']).startsWith('text/')
+      const parsed = isText ? { text: answer.body } : JSON.parse(answer.body ?? '')
       assert.ok(Number(answer.statusCode) < 300 && parsed.suc !== false, `${name}: ${answer.body}`)
       called.add(name)
       return parsed

@@ -63,6 +63,9 @@ async function useEverything({ call, tick }: Containers, advance: (ms: number) =
 
   await call('createTopic', { name: 't', queues: 2 })
   await call('createGroup', { name: 'g' })
+  await call('updateGroup', { maxConsumers: 9 }, paths)
+  await call('addQueues', { count: 1 }, paths)
+  await call('changeQueue', { readOnly: true }, { ...paths, queueId: '3' })
   await call('subscribe', {}, paths)
   await call('subscribe', { threadSize: 7 }, paths)
   await call('stopQueues', { of: 'all' }, paths)
@@ -89,6 +92,18 @@ async function useEverything({ call, tick }: Containers, advance: (ms: number) =
   for (const name of ['getMeta', 'getMetaGroup', 'addLog', 'addCat', 'addOpLog', 'sendMail'] as const) {
     await call(name, client)
   }
+  await call('rb', { ...client, consumerGroupNames: ['g'] })
+  await call('getIp')
+  await call('createGroup', { name: 'claimed', mode: 'claimed' })
+  await call('subscribe', {}, { ...paths, groupName: 'claimed' })
+  await call('resetOffsets', { of: 'all', to: 'start' }, { groupName: 'claimed' })
+  const { queues } = await call('claimQueues', { consumerGroupName: 'claimed', claimant: 'a' })
+  await call('renewClaims', { consumerGroupName: 'claimed', queues: Object.values(queues) })
+  await call('createGroup', { name: 'broadcast', mode: 'broadcast' })
+  await call('subscribe', {}, { ...paths, groupName: 'broadcast' })
+  const { id: listener } = await call('register', { ...client, name: 'listener' })
+  await call('registerConsumerGroup', { ...client, consumerId: listener, consumerGroupNames: { broadcast: ['t'] } })
+  await call('unsubscribe', undefined, { ...paths, groupName: 'broadcast' })
   await call('getTopicView', undefined, paths)
   await call('getGroup', undefined, paths)
 
@@ -99,8 +114,13 @@ async function useEverything({ call, tick }: Containers, advance: (ms: number) =
   await call('heartbeat', { ...client, consumerId })
   await call('deRegister', { ...client, id: consumerId })
   await join('last')
+  await call('unsubscribe', undefined, { ...paths, groupName: 'claimed' })
+  await call('removeGroup', undefined, { groupName: 'claimed' })
   for (let minute = 0; minute < 60; minute++) {
     advance(60_000)
     await tick()
   }
+  await call('resetOffsets', { of: 'all', to: 'end' }, paths)
+  await call('removeQueue', undefined, { ...paths, queueId: '3' })
+  await tick({ groupName: 'g' }, 'GroupChanged')
 }

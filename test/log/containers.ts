@@ -36,7 +36,7 @@ export async function makeTopic(
   const firstQueueId = await store.takeIds('queue', queues)
   const name = `topic-${topicId}`
   const queueIds = Array.from({ length: queues }, (_, i) => firstQueueId + i)
-  const records = queueIds.map(queueId => ({ topicName: name, queueId, readOnly: false, checkpoint: 1 }))
+  const records = queueIds.map(queueId => ({ topicName: name, queueId, checkpoint: 1 }))
   await store.createTopic({ name, topicId, retentionMs, createdAtMs: 0 }, records)
   return { name, queueIds }
 }

@@ -6,7 +6,9 @@ import type { PublishMessage } from '../../core/protocol/publish.ts'
 import { queueOf } from '../store/contract.ts'
 
 const queuesOf = (count: number, readOnly: number[] = []) =>
-  Array.from({ length: count }, (_, i) => queueOf('orders', i + 1, { readOnly: readOnly.includes(i + 1) }))
+  Array.from({ length: count }, (_, i) =>
+    queueOf('orders', i + 1, readOnly.includes(i + 1) ? { readOnlySinceMs: 1 } : {}),
+  )
 const keyed = (key: string): PublishMessage => ({ body: '', key })
 const place = (messages: PublishMessage[], queues = queuesOf(4)) => placeMessages('orders', queues, messages)
 

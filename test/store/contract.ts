@@ -37,13 +37,16 @@ export const topicOf = (name: string, fields: Partial<Topic> = {}): Topic => ({
 export const queueOf = (topicName: string, queueId: number, fields: Partial<Queue> = {}): Queue => ({
   topicName,
   queueId,
-  readOnly: false,
   checkpoint: 1,
   ...fields,
 })
 
-export const groupOf = (name: string): Group => ({
+export const groupOf = (name: string, fields: Partial<Group> = {}): Group => ({
   name,
+  mode: 'balanced',
+  allowedIps: [],
+  deniedIps: [],
+  maxConsumers: 0,
   rbVersion: 0,
   metaVersion: 1,
   version: 1,
@@ -52,6 +55,7 @@ export const groupOf = (name: string): Group => ({
   rebalancedAtMs: 0,
   rebalancedVersion: 0,
   createdAtMs: 1_000,
+  ...fields,
 })
 
 export const subscriptionOf = (groupName: string, topicName: string): Subscription => ({
@@ -88,12 +92,14 @@ export const consumerOf = (consumerId: number, name: string, fields: Partial<Con
   ...fields,
 })
 
-export const memberOf = (groupName: string, consumerId: number): Member => ({
+export const memberOf = (groupName: string, consumerId: number, fields: Partial<Member> = {}): Member => ({
   groupName,
   consumerId,
   consumerName: `consumer-${consumerId}`,
+  ip: '10.0.0.1',
   topicNames: ['orders'],
   joinedAtMs: 1_000,
+  ...fields,
 })
 
 export type ContractOptions = {
@@ -289,6 +295,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
           subscriptions: [],
           offsets: [],
           members: [],
+          copies: [],
         })
         assert.deepEqual(await store.readGroupRecord(name), groupOf(name))
         assert.equal(await store.readGroup(`${name}-unknown`), undefined)
@@ -458,6 +465,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
           rbVersion: 1,
           nextConsumerId: 22,
           leavingSinceMs: 3_000,
+          committedAtMs: 7_000,
         })
         assert.deepEqual(await commit(1, 12), { outcome: 'advanced', offset: 12, offsetVersion: 1, handedOver: false })
         assert.deepEqual(await read(), leaving)
@@ -489,7 +497,13 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
           const outcome = offset > 10 ? 'advanced' : 'unchanged'
           const at = Math.max(10, offset)
           assert.deepEqual(await commit(1, offset, true), { outcome, offset: at, offsetVersion: 2, handedOver: true })
-          const handed = offsetOf(groupName, 1, { offset: at, offsetVersion: 2, consumerId: to, rbVersion: 1 })
+          const handed = offsetOf(groupName, 1, {
+            offset: at,
+            offsetVersion: 2,
+            consumerId: to,
+            rbVersion: 1,
+            ...(offset > 10 && { committedAtMs: 7_000 }),
+          })
           assert.deepEqual(await read(), handed)
           assert.deepEqual(await store.readGroupRecord(groupName), {
             ...groupOf(groupName),
@@ -528,7 +542,8 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
         assert.deepEqual(await commit(1, 15, true), { ...kept, outcome: 'advanced', offsetVersion: 2 })
         assert.deepEqual(await commit(2, 15, true), { ...kept, offsetVersion: 3 })
         assert.deepEqual(await commit(3, 9, true), { ...kept, offsetVersion: 4 })
-        const offset = offsetOf(groupName, 1, { offset: 15, offsetVersion: 4, consumerId: 21, rbVersion: 1 })
+        const owned = { consumerId: 21, rbVersion: 1, committedAtMs: 7_000 }
+        const offset = offsetOf(groupName, 1, { offset: 15, offsetVersion: 4, ...owned })
         assert.deepEqual(await read(), offset)
       })
 

@@ -7,7 +7,7 @@ import { StoreError } from '../../core/store.ts'
 import { openTestStore, type TestStore } from '../support/dynamo-store.ts'
 import { dynoxide, type RunningEngine } from '../support/engines.ts'
 import type { FaultKind } from '../support/faults.ts'
-import { groupOf, offsetOf } from './contract.ts'
+import { groupOf, memberOf, offsetOf } from './contract.ts'
 
 const engine = dynoxide()
 const queueId = 1
@@ -232,7 +232,7 @@ describe('the store under the faults of DynamoDB', { skip: engine.skip ?? false 
       await opened.store.createGroup(group)
       await opened.store.registerConsumer(consumer(3))
       meet('loseAnswer')
-      const member = { groupName: 'orders', consumerId: 3, consumerName: 'c3', topicNames: [], joinedAtMs: 1 }
+      const member = memberOf('orders', 3)
       assert.equal(await opened.store.joinGroup(member), 'joined')
       assert.deepEqual((await opened.store.readGroup('orders'))?.members, [member])
     })
@@ -242,8 +242,7 @@ describe('the store under the faults of DynamoDB', { skip: engine.skip ?? false 
     await opened.store.createGroup(group)
     await opened.store.createGroup({ ...group, name: 'bills' })
     await opened.store.registerConsumer(consumer(3))
-    const join = (groupName: string) =>
-      opened.store.joinGroup({ groupName, consumerId: 3, consumerName: 'c3', topicNames: [], joinedAtMs: 1 })
+    const join = (groupName: string) => opened.store.joinGroup(memberOf(groupName, 3))
     await join('orders')
     // The removal has read the consumer when it meets a conflict; while it waits, the consumer joins another group.
     meet('none', 'conflict')

@@ -5,7 +5,7 @@ type Layer = { files: string[]; packages: string[] | 'any'; pure?: true }
 
 /** Imports point one way: functions → core ← store, sdk → core/protocol. The longest folder that fits a file rules it. */
 const layers: Record<string, Layer | 'anything'> = {
-  core: { files: ['core/'], packages: ['valibot', 'lru-cache', 'node:zlib', 'node:crypto'], pure: true },
+  core: { files: ['core/'], packages: ['valibot', 'lru-cache', 'node:zlib', 'node:crypto', 'node:net'], pure: true },
   // Bundled into the SDK, whose user shall not notice a dependency: nothing of the service may be drawn in with it.
   'core/protocol': { files: ['core/protocol/'], packages: ['valibot'], pure: true },
   store: { files: ['store/', 'core/'], packages: ['@aws-sdk/client-dynamodb', 'lru-cache', 'node:*'] },
@@ -70,13 +70,16 @@ export function judge(path: string, source: string): string[] {
   return found
 }
 
+/** Of these modules only what always gives the same for the same. */
+const pureExports: Record<string, string[]> = { 'node:crypto': ['hash'], 'node:net': ['BlockList', 'isIP'] }
+
 function isAllowed(layer: Layer, path: string, specifier: string, clause: string): boolean {
   if (specifier.startsWith('.')) {
     const target = posix.join(posix.dirname(path), specifier)
     return layer.files.some(file => target.startsWith(file))
   }
-  // Of crypto only what always gives the same for the same.
-  if (layer.pure && specifier === 'node:crypto') return /^\s*\{\s*hash\s*\}\s*$/.test(clause)
+  const only = layer.pure ? pureExports[specifier] : undefined
+  if (only) return Array.from(clause.matchAll(/\w+/g), ([name]) => name).every(name => only.includes(name))
   if (layer.packages === 'any') return true
   return layer.packages.some(name =>
     name === 'node:*' ? specifier.startsWith('node:') : specifier === name || specifier.startsWith(`${name}/`),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, suite, test } from 'node:test'
 import type { EndpointName } from '../../core/protocol/endpoints.ts'
-import { assignment, createGroup, createTopic, firstQueue, join, publish } from './scene.ts'
+import { assignment, base, createGroup, createTopic, firstQueue, join, publish } from './scene.ts'
 import { openService, type Parameters, type Service } from './service.ts'
 
 let service: Service
@@ -113,7 +113,9 @@ suite('a group', () => {
   test('is created with 201 and shown as it is', async () => {
     const group = await service.call('createGroup', { name: 'g1' })
     const versions = { rbVersion: 0, metaVersion: 1, version: 1 }
-    assert.deepEqual(group, { name: 'g1', ...versions, subscriptions: [], members: [], queues: [] })
+    const settings = { mode: 'balanced', allowedIps: [], deniedIps: [], maxConsumers: 0 }
+    const nothing = { copies: [], subscriptions: [], unhandledTopics: [], members: [], queues: [] }
+    assert.deepEqual(group, { name: 'g1', ...settings, ...versions, ...nothing })
   })
 
   test('is shown with its subscriptions, its members, and how far they are', async () => {
@@ -125,7 +127,9 @@ suite('a group', () => {
     assert.deepEqual(subscriptions, [
       { topicName: 't1', threadSize: 5, consumerBatchSize: 1, pullBatchSize: 50, maxPullTimeSeconds: 5 },
     ])
-    assert.deepEqual(members, [{ consumerId, consumerName: 'c1', topics: ['t1'], heartbeatAtMs: service.clock.now() }])
+    const nowMs = service.clock.now()
+    const told = { ip: base.clientIp, topics: ['t1'], heartbeatAtMs: nowMs, isStandby: false }
+    assert.deepEqual(members, [{ consumerId, consumerName: 'c1', ...told }])
     assert.deepEqual(queues, [
       {
         topicName: 't1',
@@ -135,6 +139,8 @@ suite('a group', () => {
         offsetVersion: 1,
         isStopped: false,
         lag: 3,
+        waitingSinceMs: nowMs,
+        isStalled: false,
         consumerName: 'c1',
       },
     ])

@@ -29,11 +29,15 @@ function assertError(reply: Reply, code: ErrorCode, message?: string): void {
 }
 
 suite('every answer of a client endpoint', () => {
-  const names = (Object.keys(endpoints) as EndpointName[]).filter(name => endpoints[name].function !== 'admin')
+  /** `getIp` answers with text; what is not PMQ's has fields that have to be there. */
+  const others: EndpointName[] = ['getIp', 'claimQueues', 'renewClaims']
+  const names = (Object.keys(endpoints) as EndpointName[]).filter(
+    name => endpoints[name].function !== 'admin' && !others.includes(name),
+  )
   for (const name of names) {
     test(`has suc, the time it took and the server's name, and no null: ${name}`, async () => {
       const { text, json, headers } = await service.pass(service.send(name, '{}'))
-      assert.equal(typeof json.suc, 'boolean')
+      assert.equal(typeof json.suc, 'boolean', text)
       assert.equal(typeof json.time, 'number')
       assert.equal(json.serverIp, 'pmq')
       assert.doesNotMatch(text, /[:,[]null/)

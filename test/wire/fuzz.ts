@@ -31,7 +31,7 @@ export function fuzzSuite(name: string, { openStore, runs, skip }: FuzzOptions):
     async function assertHarmless(endpointName: EndpointName, body: string, parameter: string): Promise<void> {
       const endpoint: Endpoint = endpoints[endpointName]
       lines.length = 0
-      const event = eventFor(endpoint, body, { topicName: 't1', groupName: 'g1' })
+      const event = eventFor(endpoint, body, { topicName: 't1', groupName: 'g1', queueId: '1' })
       const pathParameters = Object.fromEntries(Object.keys(event.pathParameters ?? {}).map(key => [key, parameter]))
       const { status, json } = await service.invoke(endpoint.function, { ...event, pathParameters })
       assert.ok(status < 500, `${status} ${JSON.stringify(json)}: ${lines.at(-1)}`)
@@ -51,8 +51,9 @@ export function fuzzSuite(name: string, { openStore, runs, skip }: FuzzOptions):
 
     test('and the service goes on as before', async () => {
       const me = { ...base, name: 'afterwards' }
+      await createGroup(service, 'still-there', ['t1'])
       const { id } = await service.call('register', me)
-      const joining = { ...me, consumerId: id, consumerGroupNames: { g1: ['t1'] } }
+      const joining = { ...me, consumerId: id, consumerGroupNames: { 'still-there': ['t1'] } }
       assert.equal((await service.call('registerConsumerGroup', joining)).suc, true)
       const { suc, offsets } = await service.call('publish', { topicName: 't1', msgs: [{ body: 'afterwards' }] })
       assert.equal(suc, true)
@@ -147,7 +148,24 @@ const fields: Record<string, fc.Arbitrary<unknown>> = {
   publishId: mostly(fc.constantFrom('p-1', 'p-2', 'p-3')),
   attempt: mostly(fc.constantFrom(1, 2)),
   attemptAgeMs: mostly(numbers),
-  queues: mostly(fc.integer({ min: 0, max: 4 })),
+  // Of a topic that is created, how many; of claims, which.
+  queues: fc.oneof(
+    mostly(fc.integer({ min: 0, max: 4 })),
+    mostly(fc.array(fc.record({ queueOffsetId: mostly(numbers), offsetVersion: mostly(numbers) }), { maxLength: 3 })),
+  ),
+  mode: mostly(fc.constantFrom('balanced', 'claimed', 'broadcast')),
+  allowedIps: namesIn,
+  deniedIps: mostly(fc.array(mostly(fc.constantFrom('10.0.0.1', '10.0.0.0/8', '::1', '::/0')), { maxLength: 3 })),
+  maxConsumers: mostly(numbers),
+  count: mostly(fc.integer({ min: 0, max: 3 })),
+  readOnly: mostly(fc.boolean()),
+  claimant: mostly(names),
+  maxQueues: mostly(numbers),
+  leaseMs: mostly(fc.constantFrom(1_000, 60_000)),
+  queueIds: mostly(fc.array(mostly(numbers), { maxLength: 4 })),
+  instanceId: mostly(fc.constantFrom('i-1', 'i-2')),
+  returning: mostly(fc.boolean()),
+  subEnv: mostly(fc.constantFrom('default', 'fat1', 'FAT2')),
   retentionMs: mostly(fc.constantFrom(3_600_000, 1)),
   threadSize: mostly(numbers),
   consumerBatchSize: mostly(numbers),

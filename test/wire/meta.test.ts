@@ -83,7 +83,7 @@ suite('getTopicQueueIds', () => {
 
   test('leaves read-only queues out, and topics that have no other', async () => {
     const { store } = service.core
-    const readOnly = { topicName: 't1', queueId: 7, readOnly: true, checkpoint: 1 }
+    const readOnly = { topicName: 't1', queueId: 7, readOnlySinceMs: 1, checkpoint: 1 }
     await createTopic(service, 't1', 1)
     await store.addQueue(readOnly)
     await store.createTopic({ name: 't2', topicId: 9, retentionMs: 3_600_000, createdAtMs: 0 }, [

@@ -119,7 +119,7 @@ suite('publish', () => {
   })
 
   test('refuses a topic whose queues are all read-only', async () => {
-    const queue = { topicName: 't1', queueId: 1, readOnly: true, checkpoint: 1 }
+    const queue = { topicName: 't1', queueId: 1, readOnlySinceMs: 1, checkpoint: 1 }
     await service.core.store.createTopic({ name: 't1', topicId: 1, retentionMs: 3_600_000, createdAtMs: 0 }, [queue])
     assert.equal((await publish({ msgs: [{ body: 'a' }] })).msg, 'topic_t1_and_has_no_queue!')
   })

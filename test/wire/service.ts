@@ -89,7 +89,9 @@ export function openService(options: ServiceOptions = {}): Service {
       'the answer is larger than a Lambda may give',
     )
     const { statusCode = 0, headers = {}, body = '' } = result
-    return { status: statusCode, headers: headers as Record<string, string>, text: body, json: JSON.parse(body) }
+    const isText = String(headers['content-type']).startsWith('text/')
+    const json = isText ? {} : JSON.parse(body)
+    return { status: statusCode, headers: headers as Record<string, string>, text: body, json }
   }
 
   async function send(name: EndpointName, request?: unknown, parameters: Parameters = {}): Promise<Reply> {
@@ -147,7 +149,7 @@ export function eventFor(endpoint: Endpoint, body: string, parameters: Parameter
     method: endpoint.method,
     headers: { 'content-type': 'application/json; charset=utf-8' },
     httpVersion: '1.1',
-    socket: {},
+    socket: { remoteAddress: '10.0.0.7' },
   } as unknown as IncomingMessage
   return toEvent(request, matched, path, '', Buffer.from(body), 'request')
 }

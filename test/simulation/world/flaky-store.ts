@@ -90,7 +90,8 @@ export function createFlakyStore(deps: FlakyStoreDeps): Store {
     const third = (await store.readGroup(groupName)) ?? second
     const half = second.offsets.length >> 1
     const offsets = [...second.offsets.slice(0, half), ...third.offsets.slice(half)]
-    return { group: first.group, members: second.members, offsets, subscriptions: third.subscriptions }
+    const { copies, group } = first
+    return { copies, group, members: second.members, offsets, subscriptions: third.subscriptions }
   }
 
   const pause = () => new Promise<void>(resolve => later(resolve))

@@ -159,8 +159,9 @@ export function createService(deps: ServiceDeps, options: ServiceOptions): Servi
       const end = () => resolve(undefined)
       open.add(end)
       process.deliver(() => {
-        const event = { routeKey: `POST ${path}`, body, isBase64Encoded: false }
-        handle(event as APIGatewayProxyEventV2, { awsRequestId: requestId } as Context).then(answer => {
+        const requestContext = { http: { sourceIp: '127.0.0.1' } }
+        const event = { routeKey: `POST ${path}`, body, isBase64Encoded: false, requestContext }
+        handle(event as unknown as APIGatewayProxyEventV2, { awsRequestId: requestId } as Context).then(answer => {
           open.delete(end)
           resolve(toAnswer(answer))
         }, reject)

@@ -16,7 +16,10 @@ export type SharedStore = {
 
 const changesOfGroups = [
   'createGroup',
+  'updateGroup',
+  'removeGroup',
   'createSubscription',
+  'removeSubscription',
   'updateSubscription',
   'askRebalance',
   'raiseMeta',

@@ -1,4 +1,5 @@
 import { defaultSettings } from '../../../core/core.ts'
+import { newGroup } from '../../../core/group/copies.ts'
 import { createHistory, type History } from '../../checker/history.ts'
 import type { Plan } from '../plan.ts'
 import type { Recorder } from '../programs/recorder.ts'
@@ -78,7 +79,7 @@ async function setUp({ store }: SharedStore, plan: Plan) {
   let queueOffsetId = 0
   for (const [index, { name, queues }] of plan.topics.entries()) {
     const records = Array.from({ length: queues }, () => {
-      return { topicName: name, queueId: ++queueId, readOnly: false, checkpoint: 1 }
+      return { topicName: name, queueId: ++queueId, checkpoint: 1 }
     })
     queueIds.set(
       name,
@@ -87,8 +88,7 @@ async function setUp({ store }: SharedStore, plan: Plan) {
     await store.createTopic({ name, topicId: index + 1, retentionMs, createdAtMs: 0 }, records)
   }
   for (const { name: groupName, topicNames, settings } of plan.groups) {
-    const versions = { rbVersion: 0, metaVersion: 1, version: 1, rebalanceAsked: 0, rebalanceDone: 0 }
-    await store.createGroup({ name: groupName, ...versions, rebalancedAtMs: 0, rebalancedVersion: 0, createdAtMs: 0 })
+    await store.createGroup(newGroup(groupName, 0))
     for (const topicName of topicNames) {
       for (const queueId of queueIds.get(topicName) ?? []) {
         queueOfOffset.set(++queueOffsetId, queueId)

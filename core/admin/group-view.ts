@@ -1,0 +1,94 @@
+import { readGroup } from '../client/find.ts'
+import type { Core } from '../core.ts'
+import { selectMembers } from '../group/members.ts'
+import { findAppendTime } from '../log/seek.ts'
+import type { Consumer, GroupSnapshot, Member, QueueOffset } from '../model.ts'
+import type { GroupQueueView, GroupView } from '../protocol/admin.ts'
+import { PmqError } from '../protocol/errors.ts'
+
+/** A group that has to exist. */
+export async function requireGroup(core: Core, groupName: string): Promise<GroupSnapshot> {
+  const snapshot = await readGroup(core, groupName)
+  if (!snapshot) throw new PmqError('not_found', `there is no group ${groupName}`)
+  return snapshot
+}
+
+/**
+ * What a group's queue offsets are found in: itself, or the copies that the members of a broadcast group have of it.
+ */
+export async function readWorking(core: Core, snapshot: GroupSnapshot): Promise<GroupSnapshot[]> {
+  if (snapshot.group.mode !== 'broadcast') return [snapshot]
+  const copies = snapshot.copies.filter(copy => copy.consumerId !== undefined)
+  const read = await Promise.all(copies.map(({ copyName }) => core.store.readGroup(copyName)))
+  return read.filter(copy => copy !== undefined)
+}
+
+export async function getGroup(core: Core, groupName: string): Promise<GroupView> {
+  const snapshot = await requireGroup(core, groupName)
+  const { group, subscriptions, members, copies } = snapshot
+  const offsets = (await readWorking(core, snapshot)).flatMap(working => working.offsets)
+  const [consumers, queues] = await Promise.all([
+    core.store.readConsumers(members.map(member => member.consumerId)),
+    Promise.all(offsets.map(offset => viewQueue(core, members, offset))),
+  ])
+  const able = selectMembers(snapshot)
+  const handled = new Set(able.flatMap(member => member.topicNames))
+  const topicNames = subscriptions.map(subscription => subscription.topicName)
+  const { name, mode, allowedIps, deniedIps, maxConsumers, origin, rbVersion, metaVersion, version } = group
+  return {
+    name,
+    mode,
+    allowedIps,
+    deniedIps,
+    maxConsumers,
+    ...(origin && { origin }),
+    copies: copies.flatMap(({ copyName, subEnv }) => (subEnv === undefined ? [] : { groupName: copyName, subEnv })),
+    rbVersion,
+    metaVersion,
+    version,
+    subscriptions: subscriptions.map(({ groupName: _group, topicId: _id, ...settings }) => settings),
+    unhandledTopics: mode === 'claimed' ? [] : topicNames.filter(topicName => !handled.has(topicName)),
+    members: members.map(member => viewMember(member, able.includes(member), consumers)),
+    queues,
+  }
+}
+
+function viewMember(member: Member, isAble: boolean, consumers: readonly Consumer[]): GroupView['members'][number] {
+  const { consumerId, consumerName, ip, instanceId, topicNames } = member
+  const heartbeatAtMs = consumers.find(consumer => consumer.consumerId === consumerId)?.heartbeatAtMs
+  return {
+    consumerId,
+    consumerName,
+    ip,
+    ...(instanceId !== undefined && { instanceId }),
+    topics: topicNames,
+    ...(heartbeatAtMs !== undefined && { heartbeatAtMs }),
+    isStandby: !isAble,
+  }
+}
+
+/** A queue whose messages have waited for so long without progress is shown as stalled. */
+const stalledAfterMs = 60_000
+
+async function viewQueue(core: Core, members: readonly Member[], queue: QueueOffset): Promise<GroupQueueView> {
+  const { topicName, queueId, queueOffsetId, offset, offsetVersion, consumerId, claim, isStopped, committedAtMs } =
+    queue
+  const lag = Math.max(0, (await core.findEnd(topicName, queueId)) - 1 - offset)
+  const waitingSinceMs = lag > 0 ? await findAppendTime(core.store, queueId, offset + 1) : undefined
+  const isOverdue = (sinceMs: number) => core.clock.now() - sinceMs > stalledAfterMs
+  const owner = members.find(member => member.consumerId === consumerId)?.consumerName ?? `consumer ${consumerId}`
+  return {
+    topicName,
+    queueId,
+    queueOffsetId,
+    offset,
+    offsetVersion,
+    ...(consumerId !== 0 && { consumerName: owner }),
+    ...(claim && { claimant: claim.claimant, claimedUntilMs: claim.untilMs }),
+    isStopped,
+    lag,
+    ...(waitingSinceMs !== undefined && { waitingSinceMs }),
+    ...(committedAtMs !== undefined && { committedAtMs }),
+    isStalled: !isStopped && waitingSinceMs !== undefined && isOverdue(waitingSinceMs) && isOverdue(committedAtMs ?? 0),
+  }
+}

@@ -1,0 +1,103 @@
+import { type Core, groupHasChanged } from '../core.ts'
+import { forEachOf } from '../for-each-of.ts'
+import { isWritable } from '../log/placement.ts'
+import type { Queue, TopicSnapshot } from '../model.ts'
+import type { AddQueuesRequest, ChangeQueueRequest, TopicView } from '../protocol/admin.ts'
+import { PmqError } from '../protocol/errors.ts'
+import { limits } from '../protocol/limits.ts'
+import { readWorking, requireGroup } from './group-view.ts'
+import { getTopicView, requireTopic } from './topics.ts'
+
+/** Adds queues to a topic while it is in use. Its groups get all that comes into them. */
+export async function addQueues(core: Core, topicName: string, { count }: AddQueuesRequest): Promise<TopicView> {
+  const snapshot = await requireTopic(core, topicName)
+  const has = snapshot.queues.length
+  if (has + count > limits.maxQueuesPerTopic) {
+    const more = limits.maxQueuesPerTopic - has
+    throw new PmqError('bad_request', `topic ${topicName} has ${has} queues; at most ${more} more are accepted`)
+  }
+  const firstId = await core.store.takeIds('queue', count)
+  const added = Array.from({ length: count }, (_, i): Queue => ({ topicName, queueId: firstId + i, checkpoint: 1 }))
+  await forEachOf(added, queue => core.store.addQueue(queue))
+  await tellGroups(core, snapshot)
+  return getTopicView(core, topicName)
+}
+
+/** Makes a queue read-only: it is consumed, and nothing is appended any more. Or writable again. */
+export async function changeQueue(
+  core: Core,
+  topicName: string,
+  queueId: string,
+  { readOnly }: ChangeQueueRequest,
+): Promise<TopicView> {
+  const { queues } = await requireTopic(core, topicName)
+  const queue = requireQueue(topicName, queues, queueId)
+  const isLast = queues.every(other => other.queueId === queue.queueId || !isWritable(other))
+  if (readOnly && isLast) throw lastWritable(queue)
+  await core.store.setReadOnly(topicName, queue.queueId, readOnly ? core.clock.now() : undefined)
+  core.topics.forget(topicName)
+  const changed = await requireTopic(core, topicName)
+  if (!changed.queues.some(isWritable)) {
+    // Another one was made read-only at the same time.
+    await core.store.setReadOnly(topicName, queue.queueId, undefined)
+    throw lastWritable(queue)
+  }
+  return getTopicView(core, topicName)
+}
+
+const lastWritable = ({ topicName, queueId }: Queue) =>
+  new PmqError('conflict', `queue ${queueId} is the last writable queue of topic ${topicName}`)
+
+/**
+ * For so long a queue has to be read-only before it goes: containers remember a topic for seconds, an append that began
+ * before that takes seconds, and the retries of a publish look for it there.
+ */
+const settlingMs = 60_000
+
+/**
+ * Removes a queue that is read-only and that every group has consumed. Its groups forget their offsets in it when they are
+ * rebalanced, which is at once.
+ */
+export async function removeQueue(core: Core, topicName: string, queueId: string): Promise<TopicView> {
+  const snapshot = await requireTopic(core, topicName)
+  const queue = requireQueue(topicName, snapshot.queues, queueId)
+  const { readOnlySinceMs } = queue
+  if (readOnlySinceMs === undefined) {
+    throw new PmqError('conflict', `queue ${queueId} is writable: make it read-only first`)
+  }
+  const leftMs = readOnlySinceMs + settlingMs - core.clock.now()
+  if (leftMs > 0) {
+    const seconds = Math.ceil(leftMs / 1000)
+    throw new PmqError('conflict', `queue ${queueId} became read-only just now: it can go in ${seconds} s`)
+  }
+  const newest = (await core.findEnd(topicName, queue.queueId)) - 1
+  for (const groupName of snapshot.groupNames) await refuseIfNeeded(core, groupName, queue, newest)
+  const outcome = await core.store.removeQueue(topicName, queue.queueId)
+  if (outcome === 'writable') throw new PmqError('conflict', `queue ${queueId} was made writable again`)
+  await tellGroups(core, snapshot)
+  return getTopicView(core, topicName)
+}
+
+async function refuseIfNeeded(core: Core, groupName: string, { queueId }: Queue, newest: number): Promise<void> {
+  for (const { group, offsets } of await readWorking(core, await requireGroup(core, groupName))) {
+    const lag = newest - (offsets.find(offset => offset.queueId === queueId)?.offset ?? 0)
+    if (lag <= 0) continue
+    throw new PmqError('conflict', `group ${group.name} has ${lag} messages of queue ${queueId} to consume yet`)
+  }
+}
+
+/** Has the groups of a topic take notice of its queues. */
+async function tellGroups(core: Core, { topic, groupNames }: TopicSnapshot): Promise<void> {
+  core.topics.forget(topic.name)
+  await forEachOf(groupNames, async groupName => {
+    await core.store.askRebalance(groupName)
+    await core.bus.groupChanged(groupName)
+    groupHasChanged(core, groupName)
+  })
+}
+
+function requireQueue(topicName: string, queues: readonly Queue[], queueId: string): Queue {
+  const queue = queues.find(candidate => String(candidate.queueId) === queueId)
+  if (queue) return queue
+  throw new PmqError('not_found', `topic ${topicName} has no queue ${queueId}`)
+}

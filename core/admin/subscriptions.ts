@@ -1,0 +1,78 @@
+import { isName } from '../client/find.ts'
+import { type Core, groupHasChanged } from '../core.ts'
+import { alignCopies } from '../group/copies.ts'
+import { addSubscription, endSubscription } from '../group/subscriptions.ts'
+import type { GroupSnapshot, SubscriptionSettings } from '../model.ts'
+import type { GroupView, SubscribeRequest } from '../protocol/admin.ts'
+import { PmqError } from '../protocol/errors.ts'
+import { getGroup, requireGroup } from './group-view.ts'
+import { topicNotFound } from './topics.ts'
+
+/** PMQ's defaults, where they make sense: 5 handler calls at once, one message each, pulls of 50, pauses up to 5 s. */
+export const defaultSubscription: SubscriptionSettings = {
+  threadSize: 5,
+  consumerBatchSize: 1,
+  pullBatchSize: 50,
+  maxPullTimeSeconds: 5,
+}
+
+/**
+ * Subscribes a group to a topic: it is handed every message published from now on. Where it is subscribed already, the
+ * settings are changed to those given, and its consumers take them up while they run.
+ */
+export async function subscribe(
+  core: Core,
+  groupName: string,
+  topicName: string,
+  request: SubscribeRequest,
+): Promise<GroupView> {
+  const snapshot = await requireOriginal(core, groupName)
+  const topic = isName(topicName) ? await core.store.readTopic(topicName) : undefined
+  if (!topic) throw topicNotFound(topicName)
+  const current = snapshot.subscriptions.find(subscription => subscription.topicName === topicName)
+  const settings = withDefaults(request, current ?? defaultSubscription)
+  if (current) {
+    await core.store.updateSubscription(groupName, topicName, settings)
+  } else {
+    await addSubscription(core, snapshot.group, topic, settings)
+  }
+  return passOn(core, groupName, topicName)
+}
+
+function withDefaults(request: SubscribeRequest, defaults: SubscriptionSettings): SubscriptionSettings {
+  return {
+    threadSize: request.threadSize ?? defaults.threadSize,
+    consumerBatchSize: request.consumerBatchSize ?? defaults.consumerBatchSize,
+    pullBatchSize: request.pullBatchSize ?? defaults.pullBatchSize,
+    maxPullTimeSeconds: request.maxPullTimeSeconds ?? defaults.maxPullTimeSeconds,
+  }
+}
+
+/**
+ * Ends a subscription, and forgets how far the group was. Its consumers hear of it at once; what they have in hand they may
+ * finish. Repeating it finishes what an earlier call has begun.
+ */
+export async function unsubscribe(core: Core, groupName: string, topicName: string): Promise<GroupView> {
+  const snapshot = await requireOriginal(core, groupName)
+  const isEnded = await endSubscription(core, snapshot, topicName)
+  if (!isEnded) throw new PmqError('not_found', `group ${groupName} does not subscribe to topic ${topicName}`)
+  return passOn(core, groupName, topicName)
+}
+
+async function passOn(core: Core, groupName: string, topicName: string): Promise<GroupView> {
+  const changed = await requireGroup(core, groupName)
+  await alignCopies(core, changed)
+  await core.bus.groupChanged(groupName)
+  core.topics.forget(topicName)
+  groupHasChanged(core, groupName)
+  for (const { copyName } of changed.copies) groupHasChanged(core, copyName)
+  return getGroup(core, groupName)
+}
+
+/** A group that is no copy: what a copy subscribes to follows from its origin. */
+async function requireOriginal(core: Core, groupName: string): Promise<GroupSnapshot> {
+  const snapshot = await requireGroup(core, groupName)
+  const { origin } = snapshot.group
+  if (origin === undefined) return snapshot
+  throw new PmqError('conflict', `group ${groupName} is a copy of ${origin.groupName}: change that one's subscriptions`)
+}

@@ -1,0 +1,81 @@
+import type { Core } from '../core.ts'
+import { isClaimable } from '../group/claim.ts'
+import type { GroupSnapshot, QueueOffset, Subscription } from '../model.ts'
+import type { ClaimRequest, ClaimResponse, RenewRequest, RenewResponse, RenewResult } from '../protocol/claims.ts'
+import { toAssignedQueue } from './assigned-queue.ts'
+import { findGroup, readGroup } from './find.ts'
+
+/** The end of a queue costs a read; so many are asked at once. */
+const looksAtOnce = 10
+
+/**
+ * Claims queues of a group for a time: those of them that nobody holds and that have something to read. The claimant pulls
+ * and commits like an owner, with the `offsetVersion` that it is told, renews while it works, and gives a queue up by its
+ * final commit (`flag: 1`). A lease that ends is no more than a permission to others: who comes late is fenced only if
+ * somebody has claimed the queue since.
+ */
+export async function claimQueues(core: Core, request: ClaimRequest): Promise<ClaimResponse> {
+  const { consumerGroupName: groupName, claimant, leaseMs, maxQueues } = request
+  const snapshot = await readGroup(core, groupName)
+  if (snapshot === undefined) return { suc: false, msg: `consumergroup_${groupName}不存在` }
+  const { mode, version } = snapshot.group
+  if (mode !== 'claimed') {
+    return { suc: false, msg: `group ${groupName} is ${mode}: its queues go to its members and cannot be claimed` }
+  }
+  const claimed: ClaimResponse['queues'] = {}
+  let left = maxQueues
+  for await (const [offset, subscription] of findWork(core, snapshot, request)) {
+    const nowMs = core.clock.now()
+    const outcome = await core.store.claimQueue({
+      groupName,
+      queueOffsetId: offset.queueOffsetId,
+      expectedOffsetVersion: offset.offsetVersion,
+      claimant,
+      untilMs: nowMs + leaseMs,
+      nowMs,
+    })
+    if (outcome.outcome === 'conflict') continue
+    claimed[offset.queueId] = toAssignedQueue(outcome.offset, subscription)
+    if (--left === 0) break
+  }
+  return { suc: true, queues: claimed, leaseMs, version }
+}
+
+/** Queues that can be claimed and have something to read, from a random one on: claimants that come together part. */
+async function* findWork(
+  core: Core,
+  { offsets, subscriptions }: GroupSnapshot,
+  { topicNames, queueIds }: ClaimRequest,
+): AsyncGenerator<[QueueOffset, Subscription]> {
+  const byTopic = new Map(subscriptions.map(subscription => [subscription.topicName, subscription]))
+  const isWanted = ({ topicName, queueId }: QueueOffset) =>
+    (topicNames?.includes(topicName) ?? true) && (queueIds?.includes(queueId) ?? true)
+  const nowMs = core.clock.now()
+  const free = offsets.filter(offset => isWanted(offset) && isClaimable(offset, nowMs))
+  const start = Math.floor(core.random() * free.length)
+  const inTurn = [...free.slice(start), ...free.slice(0, start)]
+  for (let from = 0; from < inTurn.length; from += looksAtOnce) {
+    const looked = inTurn.slice(from, from + looksAtOnce)
+    const ends = await Promise.all(looked.map(({ topicName, queueId }) => core.findEnd(topicName, queueId)))
+    for (const [i, offset] of looked.entries()) {
+      const subscription = byTopic.get(offset.topicName)
+      if (subscription && (ends[i] ?? 1) - 1 > offset.offset) yield [offset, subscription]
+    }
+  }
+}
+
+/** Prolongs claims; says which of them somebody else has by now, and which queues were stopped. */
+export async function renewClaims(core: Core, request: RenewRequest): Promise<RenewResponse> {
+  const { consumerGroupName: groupName, leaseMs, queues } = request
+  const group = await findGroup(core, groupName)
+  if (group === undefined) return { suc: false, msg: `consumergroup_${groupName}不存在` }
+  const results = await Promise.all(
+    queues.map(async ({ queueOffsetId, offsetVersion }): Promise<RenewResult> => {
+      const untilMs = core.clock.now() + leaseMs
+      const renewed = await core.store.renewClaim({ groupName, queueOffsetId, offsetVersion, untilMs })
+      if (renewed.outcome === 'fenced') return { queueOffsetId, outcome: 'fenced' }
+      return { queueOffsetId, outcome: 'renewed', stopFlag: renewed.offset.isStopped ? 1 : 0 }
+    }),
+  )
+  return { suc: true, results, leaseMs, version: group.version }
+}

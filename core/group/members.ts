@@ -1,0 +1,58 @@
+import { BlockList, isIP } from 'node:net'
+import type { GroupSettings, GroupSnapshot, Member } from '../model.ts'
+
+/**
+ * The members that may be given queues: not denied, allowed, not replaced by another one that took their place, and so
+ * many at most as the group takes, the ones that joined first. The others are on standby: they are there when one of
+ * these leaves.
+ */
+export function selectMembers({ group, members }: Pick<GroupSnapshot, 'group' | 'members'>): Member[] {
+  const isAllowed = createIpCheck(group)
+  const replaced = replacedMembers(members)
+  const able = members
+    .filter(({ consumerId, ip }) => !replaced.has(consumerId) && isAllowed(ip))
+    .sort((a, b) => a.joinedAtMs - b.joinedAtMs || a.consumerId - b.consumerId)
+  return group.maxConsumers > 0 ? able.slice(0, group.maxConsumers) : able
+}
+
+/** Who was replaced, by whom. */
+export function replacedMembers(members: readonly Member[]): Map<number, number> {
+  return new Map(members.flatMap(({ predecessors = [], consumerId }) => predecessors.map(id => [id, consumerId])))
+}
+
+/** Whether an address is on the one list, or the list is empty, and not on the other. Whole addresses are compared. */
+export function createIpCheck({ allowedIps, deniedIps }: GroupSettings): (ip: string) => boolean {
+  if (allowedIps.length === 0 && deniedIps.length === 0) return () => true
+  const [allowed, denied] = [listOf(allowedIps), listOf(deniedIps)]
+  return ip => {
+    const family = familyOf(ip)
+    // What is no address is on no list.
+    if (family === undefined) return allowedIps.length === 0
+    return !denied.check(ip, family) && (allowedIps.length === 0 || allowed.check(ip, family))
+  }
+}
+
+function listOf(entries: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const entry of entries) {
+    const parsed = parseIpRange(entry)
+    if (parsed) list.addSubnet(parsed.address, parsed.prefix, parsed.family)
+  }
+  return list
+}
+
+type Family = 'ipv4' | 'ipv6'
+
+/** An address, or a range in CIDR notation; undefined: neither. */
+export function parseIpRange(text: string): { address: string; prefix: number; family: Family } | undefined {
+  const [address = '', prefixText, ...rest] = text.split('/')
+  const family = familyOf(address)
+  if (family === undefined || rest.length > 0) return undefined
+  const longest = family === 'ipv4' ? 32 : 128
+  if (prefixText === undefined) return { address, prefix: longest, family }
+  const prefix = Number(prefixText)
+  return /^\d{1,3}$/.test(prefixText) && prefix <= longest ? { address, prefix, family } : undefined
+}
+
+const familyOf = (address: string): Family | undefined =>
+  ({ 0: undefined, 4: 'ipv4' as const, 6: 'ipv6' as const })[isIP(address)]
