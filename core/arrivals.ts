@@ -8,12 +8,19 @@ import type { Clock } from './protocol/clock.ts'
 export type Arrivals = {
   mark(topics: readonly string[]): Mark
   announce(topic: string): void
+  /** The same, but not more often than each `announceGapMs`: of many within a moment the first and the last are told. */
+  announceInTurn(topic: string): void
   /** Resolves once anything was announced since the mark, or after `ms` milliseconds. */
   wait(mark: Mark, ms: number): Promise<'announced' | 'time' | 'closed'>
   /** Ends all waits, and lets nobody wait any more: the process is about to end. */
   close(): void
 }
 export type Mark = { topics: readonly string[]; seen: readonly number[] }
+
+/**
+ * While a group of hundreds is handed around, its versions rise hundreds of times, and each time all of its consumers ask.
+ */
+export const announceGapMs = 50
 
 export const queueArrival = (queueId: number) => `queue:${queueId}`
 export const groupArrival = (groupName: string) => `group:${groupName}`
@@ -24,11 +31,32 @@ export function createArrivals(clock: Clock): Arrivals {
   let isClosed = false
   const countOf = (topic: string) => counts.get(topic) ?? 0
 
+  const announce = (topic: string) => {
+    counts.set(topic, countOf(topic) + 1)
+    for (const waiter of waiting.get(topic) ?? []) waiter.abort()
+  }
+  /** Topics that were announced a moment ago, and whether they are to be again. */
+  const turns = new Map<string, { isDue: boolean }>()
+  const closing = new AbortController()
+
+  async function takeTurns(topic: string): Promise<void> {
+    const turn = { isDue: true }
+    turns.set(topic, turn)
+    while (turn.isDue && !isClosed) {
+      turn.isDue = false
+      announce(topic)
+      await clock.sleep(announceGapMs, closing.signal)
+    }
+    turns.delete(topic)
+  }
+
   return {
     mark: topics => ({ topics, seen: topics.map(countOf) }),
-    announce(topic) {
-      counts.set(topic, countOf(topic) + 1)
-      for (const waiter of waiting.get(topic) ?? []) waiter.abort()
+    announce,
+    announceInTurn(topic) {
+      const turn = turns.get(topic)
+      if (turn) turn.isDue = true
+      else void takeTurns(topic)
     },
     async wait({ topics, seen }, ms) {
       const isAnnounced = () => topics.some((topic, i) => countOf(topic) !== seen[i])
@@ -38,6 +66,7 @@ export function createArrivals(clock: Clock): Arrivals {
     },
     close() {
       isClosed = true
+      closing.abort()
       for (const waiters of waiting.values()) for (const waiter of waiters) waiter.abort()
     },
   }

@@ -8,7 +8,7 @@ import { findEnd } from './log/log-end.ts'
 import { createLogReader, type LogReader } from './log/read.ts'
 import { readHeads } from './log/resume.ts'
 import { createLru } from './lru.ts'
-import type { Group, TopicSnapshot } from './model.ts'
+import type { Group, GroupSnapshot, TopicSnapshot } from './model.ts'
 import type { Clock } from './protocol/clock.ts'
 import type { Store } from './store.ts'
 
@@ -71,6 +71,8 @@ export type Core = CoreDeps & {
   arrivals: Arrivals
   topics: Remembered<TopicSnapshot>
   groups: Remembered<Group>
+  /** All of a group: when it has changed, all of its consumers ask at once. */
+  snapshots: Remembered<GroupSnapshot>
   /** Group → the sub-environments that have consumers in it. */
   subEnvs: Remembered<string[]>
   /** Topic → where its unkeyed messages went last. */
@@ -113,6 +115,7 @@ export function createCore(deps: CoreDeps): Core {
     arrivals,
     groups,
     subEnvs: remember(clock, settings.groupCacheMs, name => readSubEnvs({ store }, name)),
+    snapshots: remember(clock, settings.groupCacheMs, name => store.readGroup(name)),
     topics: remember(clock, settings.topicCacheMs, name => store.readTopic(name)),
     reader: createLogReader({ store, clock, cacheTextLength: settings.batchCacheTextLength }),
     append: createAppender(appendDeps),
@@ -128,7 +131,8 @@ export function createCore(deps: CoreDeps): Core {
 /** Whoever changed a group says so: this container's memory of it is dropped, and those who wait here look again. */
 export function groupHasChanged(core: Core, groupName: string): void {
   core.groups.forget(groupName)
-  core.arrivals.announce(groupArrival(groupName))
+  core.snapshots.forget(groupName)
+  core.arrivals.announceInTurn(groupArrival(groupName))
 }
 
 /** Reads by name, remembering each answer for a short time. Absence is not remembered. */

@@ -10,7 +10,11 @@ export type LocalBus = Bus & {
   settled(): Promise<void>
 }
 
-export function createLocalBus(onGroupChanged: (groupName: string) => Promise<void>): LocalBus {
+export function createLocalBus(
+  onGroupChanged: (groupName: string) => Promise<void>,
+  /** Comes between two runs for one group: those who join within it are given their queues together. */
+  pause: () => Promise<void> = async () => {},
+): LocalBus {
   const running = new Map<string, Promise<void>>()
   const again = new Set<string>()
 
@@ -22,6 +26,7 @@ export function createLocalBus(onGroupChanged: (groupName: string) => Promise<vo
       } catch (error) {
         logError('a group that changed could not be rebalanced', { groupName }, error)
       }
+      if (again.has(groupName)) await pause()
     } while (again.has(groupName))
     running.delete(groupName)
   }

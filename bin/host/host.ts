@@ -28,16 +28,21 @@ export type Host = { url: string; place: string; stop(): Promise<void> }
 const loopback = '127.0.0.1'
 /** Waiting costs nothing here, so pulls and polls are held for as long as clients like. */
 const holdMs = 10_000
+/** A hundred consumers that start together join within some of these. */
+const rebalancePauseMs = 50
 /** More often than a minute on AWS, where each run is paid for. */
 const tickEveryMs = 5_000
 
 /** The whole service in one process: the functions' own handlers, the bus, the schedule. Takes over `opened`. */
 export async function startHost(opened: HostStore, options: HostOptions): Promise<Host> {
   const { store, compression, place } = opened
-  const bus = createLocalBus(async groupName => {
-    const outcome = await rebalance(core, groupName)
-    if (outcome === 'busy') throw new Error('it changes too fast')
-  })
+  const bus = createLocalBus(
+    async groupName => {
+      const outcome = await rebalance(core, groupName)
+      if (outcome === 'busy') throw new Error('it changes too fast')
+    },
+    () => systemClock.sleep(rebalancePauseMs),
+  )
   const core = createCore({
     store,
     clock: systemClock,
