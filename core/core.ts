@@ -115,7 +115,7 @@ export function createCore(deps: CoreDeps): Core {
     arrivals,
     groups,
     subEnvs: remember(clock, settings.groupCacheMs, name => readSubEnvs({ store }, name)),
-    snapshots: remember(clock, settings.groupCacheMs, name => store.readGroup(name)),
+    snapshots: remember(clock, Math.min(snapshotLifeMs, settings.groupCacheMs), name => store.readGroup(name)),
     topics: remember(clock, settings.topicCacheMs, name => store.readTopic(name)),
     reader: createLogReader({ store, clock, cacheTextLength: settings.batchCacheTextLength }),
     append: createAppender(appendDeps),
@@ -140,6 +140,8 @@ export type Remembered<T> = { get(name: string): Promise<T | undefined>; forget(
 
 const maxRemembered = 10_000
 const headsLifeMs = 1_000
+/** So long, those who ask at once may take to do so. */
+const snapshotLifeMs = 100
 
 function remember<T>(clock: Clock, lifeMs: number, read: (name: string) => Promise<T | undefined>): Remembered<T> {
   const known = createLru<string, { value: Promise<T | undefined>; readAtMs: number }>(maxRemembered)
