@@ -25,6 +25,8 @@ export const registerGroupResponse = v.object({
   ...baseResponse,
   broadcastConsumerGroupName: v.optional(mapOf(v.string())),
   consumerGroupNameNew: v.optional(mapOf(v.string())),
+  /** Group → the topics that the consumer has a handler for and the group does not subscribe to. */
+  notSubscribed: v.optional(mapOf(v.array(v.string()))),
 })
 
 export const deregisterRequest = v.object({ ...baseRequest, id: optional(wholeNumber()) })
@@ -42,6 +44,8 @@ export const heartbeatResponse = v.object({
   heatbeatTime: wholeNumber(),
   /** 1: the consumer was given up; it has to register again. */
   deleted: v.picklist([0, 1]),
+  /** It was given up since another consumer has taken its `instanceId`; it must not come back by itself. */
+  replaced: v.optional(v.boolean()),
   bakUrl: v.string(),
   /** Current version of each group of the consumer. */
   versions: v.optional(v.pipe(mapOf(wholeNumber()), v.maxEntries(limits.maxGroupsPerConsumer))),
@@ -89,6 +93,8 @@ export const pollResponse = v.object({
   sleepTime: wholeNumber(),
   consumerGroups: v.optional(mapOf(polledGroup)),
   consumerDeleted: v.picklist([0, 1]),
+  /** As in the answer to a heartbeat. */
+  replaced: v.optional(v.boolean()),
   brokerMetaMode: v.number(),
   /** One of these groups is changing hands: who waits for queues should ask again soon. */
   changing: v.optional(v.boolean()),
