@@ -62,6 +62,8 @@ export type QueueStatus = {
   running: number
   /** When a pull was last answered, milliseconds since 1970. */
   lastPullAtMs: number | undefined
+  /** How many pulls in a row have failed; 0 if the last one was answered. */
+  failedPulls: number
 }
 
 /**
@@ -200,6 +202,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       buffered: buffer.messages,
       running: dispatch.running,
       lastPullAtMs: pull.lastPullAtMs,
+      failedPulls: pull.failures,
     }),
   }
   worker.update(assigned)
