@@ -18,7 +18,7 @@ export type QueueWorkerDeps = {
   /** There is more to commit than before. */
   onProgress(worker: QueueWorker): void
   /** A commit was refused since the queue is not this worker's any more. */
-  onFenced(worker: QueueWorker, offsetVersion: number | undefined): void
+  onRefused(worker: QueueWorker, result: CommitResult): void
   emit: EventListener
   clock: Clock
   random: () => number
@@ -191,7 +191,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
     },
     settleCommit(sent, result) {
       if (result.outcome === 'advanced' || result.outcome === 'unchanged') committed = Math.max(committed, sent.offset)
-      else if (state !== 'ended') deps.onFenced(worker, result.offsetVersion)
+      else if (state !== 'ended') deps.onRefused(worker, result)
     },
     status: () => ({
       topicName,
