@@ -69,7 +69,6 @@ export function createMembership(deps: MembershipDeps): Membership {
   /** It has joined, or may have: no answer says that it has not. */
   let isMember = false
   let isFrozen = false
-  let isReplaced = false
   /** Ends when the consumer is given up or leaves; each registration has its own. */
   let session = new AbortController()
   let watch = newWatch()
@@ -114,7 +113,7 @@ export function createMembership(deps: MembershipDeps): Membership {
 
   /** Coming back would take the place from the other one, which would take it back, and so on. */
   function beReplaced(known: { groupName: string; consumerId: number }, place: string) {
-    isReplaced = true
+    isFrozen = true
     endSession()
     // Before the event: a listener that starts the consumer again begins anew.
     deps.onReplaced()
@@ -213,8 +212,8 @@ export function createMembership(deps: MembershipDeps): Membership {
           const current = watch
           const ended = sendHeartbeats(heartbeats, session.signal).finally(() => current.stop())
           await Promise.all([ended, current.run()])
-          // A consumer that is stopping has nothing to come back for.
-          if (leaving.signal.aborted || isFrozen || isReplaced) return
+          // A consumer that is stopping, or that was replaced, has nothing to come back for.
+          if (leaving.signal.aborted || isFrozen) return
           await join(leaving.signal, true)
         }
       })()

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { createClient } from '../../sdk/src/client.ts'
 import type { MessageHandler } from '../../sdk/src/message.ts'
+import type { Transport } from '../../sdk/src/transport.ts'
 import { bodies, recorder, setUp, upTo } from './consumer-setup.ts'
-import { seededRandom, settle } from './manual-clock.ts'
+import { createManualClock, seededRandom, settle } from './manual-clock.ts'
 
 const place = { instanceId: 'pod-0' }
 const other = { instanceId: 'pod-1' }
@@ -321,6 +323,27 @@ suite('a consumer whose place another one has taken', () => {
     await older.stop()
   })
 
+  test('before its start is over does not come back either', async () => {
+    const asked: string[] = []
+    const answers: Record<string, object> = {
+      register: { suc: true, id: 1 },
+      registerConsumerGroup: { suc: true },
+      getConsumerGroupPolling: { suc: true, consumerDeleted: 1, replaced: true },
+    }
+    // In the same process, it answers within the turn.
+    const transport: Transport = path => {
+      const operation = path.split('/').at(-1) ?? ''
+      asked.push(operation)
+      return Promise.resolve(answers[operation])
+    }
+    const client = createClient({ transport, clock: createManualClock(), onEvent: () => undefined })
+    const made = client.consumer({ groupName: 'billing', topics: { orders: () => undefined }, ...place })
+    await made.start()
+    await settle()
+    assert.equal(made.status().state, 'stopped')
+    assert.deepEqual(asked, Object.keys(answers))
+  })
+
   test('while it stops ends its stop without leaving the group for the other one', async () => {
     const { clock, consumer, log, groups, service } = setUp({ queues: 1 })
     const slowly: MessageHandler = async (_, { signal }) => clock.sleep(600_000, signal)
@@ -393,6 +416,18 @@ suite('a consumer with an instanceId that the service has given up', () => {
     service.requests.length = 0
     await made.stop()
     assert.equal(service.requests.length, 0, 'there is nothing to leave')
+  })
+
+  test('and stops while it comes back takes back what it has registered', async () => {
+    const { clock, consumer, groups, service } = setUp({ queues: 1 })
+    const made = consumer(() => undefined, place)
+    await made.start()
+    await clock.advance(1_000)
+    groups.expire(1)
+    service.onRequest = operation => (operation === 'registerConsumerGroup' ? { kind: 'unreachable' } : undefined)
+    await clock.advance(20_000)
+    await made.stop()
+    assert.equal(groups.consumers.size, 0)
   })
 })
 
