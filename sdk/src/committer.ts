@@ -13,8 +13,8 @@ export type CommitSource = {
 
 /** What a committer is made of. */
 export type CommitterDeps = {
-  /** Sends a commit; `isFinal` gives the queues up. Rejects if there is no good answer. */
-  send(entries: CommitEntry[], isFinal: boolean, signal: AbortSignal): Promise<CommitResponse>
+  /** Sends a commit; with `givesUp` it hands the queues over. Rejects if there is no good answer. */
+  send(entries: CommitEntry[], givesUp: boolean, signal: AbortSignal): Promise<CommitResponse>
   onFailed(error: PmqClientError, retryInMs: number | undefined): void
   clock: Clock
   random: () => number
@@ -26,20 +26,23 @@ export type CommitterDeps = {
 export type Committer = {
   /** Notes that a source has something to commit. */
   changed(source: CommitSource): void
-  /** Sends a final commit: the consumer has stopped and gives the queue up. Never rejects. */
-  release(entry: CommitEntry): Promise<ReleaseOutcome>
+  /** Sends the last commit of a queue that is stopped; with `givesUp` it also hands the queue over. Never rejects. */
+  finish(entry: CommitEntry, givesUp: boolean): Promise<FinishOutcome>
   /** Gives up what is under way and what is not sent. */
   close(): void
 }
 
 const retryBackoff: Backoff = { baseMs: 200, maxMs: 5_000 }
-/** How long a final commit is tried. Unanswered, it costs redelivery of what was not committed, so not for ever. */
-const releasePatienceMs = 5_000
+/** How long a last commit is tried. Unanswered, it costs redelivery of what was not committed, so not for ever. */
+const finishPatienceMs = 5_000
 
-/** `fenced`: the queue had another owner already, and the commit did not count. `unanswered`: what became of it is not known. */
-export type ReleaseOutcome = 'released' | 'fenced' | 'unanswered'
+/**
+ * `fenced`: the queue had another owner already, and the commit did not count. `removed`: it is not the group's any more.
+ * `unanswered`: what became of it is not known.
+ */
+export type FinishOutcome = 'accepted' | 'fenced' | 'removed' | 'unanswered'
 
-type Release = { entry: CommitEntry; done: (outcome: ReleaseOutcome) => void }
+type Last = { entry: CommitEntry; givesUp: boolean; done: (outcome: FinishOutcome) => void }
 
 /**
  * One request at a time carries the newest offsets of all queues that have moved; none is sent while nothing moves.
@@ -50,7 +53,7 @@ export function createCommitter(deps: CommitterDeps): Committer {
   const wakeup = createWakeup(clock)
   const closing = new AbortController()
   const changed = new Set<CommitSource>()
-  let releases: Release[] = []
+  let lasts: Last[] = []
   let isRunning = false
 
   async function run() {
@@ -98,15 +101,22 @@ export function createCommitter(deps: CommitterDeps): Committer {
     }
   }
 
-  async function sendReleases() {
-    const batch = releases
-    releases = []
+  function sendLasts() {
+    const gathered = lasts
+    lasts = []
+    for (const givesUp of [true, false]) {
+      const batch = gathered.filter(last => last.givesUp === givesUp)
+      if (batch.length > 0) void sendLast(batch, givesUp)
+    }
+  }
+
+  async function sendLast(batch: Last[], givesUp: boolean) {
     const entries = batch.map(({ entry }) => entry)
-    const giveUpAtMs = clock.monotonic() + releasePatienceMs
+    const giveUpAtMs = clock.monotonic() + finishPatienceMs
     let answer: CommitResponse | undefined
     for (let retry = 0; !answer && !closing.signal.aborted; retry++) {
       try {
-        answer = await deps.send(entries, true, closing.signal)
+        answer = await deps.send(entries, givesUp, closing.signal)
       } catch (thrown) {
         const error = asClientError(thrown)
         const retryInMs = Math.max(fullJitterMs(retryBackoff, retry, random), error.retryAfterMs ?? 0)
@@ -126,10 +136,10 @@ export function createCommitter(deps: CommitterDeps): Committer {
       isRunning = true
       void run()
     },
-    release(entry) {
+    finish(entry, givesUp) {
       return new Promise(done => {
-        releases.push({ entry, done })
-        if (releases.length === 1) setImmediate(() => void sendReleases())
+        lasts.push({ entry, givesUp, done })
+        if (lasts.length === 1) setImmediate(sendLasts)
       })
     },
     close() {
@@ -139,8 +149,9 @@ export function createCommitter(deps: CommitterDeps): Committer {
   }
 }
 
-function outcomeOf({ queueOffsetId }: CommitEntry, answer: CommitResponse | undefined): ReleaseOutcome {
+function outcomeOf({ queueOffsetId }: CommitEntry, answer: CommitResponse | undefined): FinishOutcome {
   if (!answer) return 'unanswered'
   const outcome = answer.results?.find(result => result.queueOffsetId === queueOffsetId)?.outcome
-  return outcome === 'fenced' || outcome === 'unknown_queue' ? 'fenced' : 'released'
+  if (outcome === 'unknown_queue') return 'removed'
+  return outcome === 'fenced' ? 'fenced' : 'accepted'
 }

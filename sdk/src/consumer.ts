@@ -21,19 +21,30 @@ export interface Consumer extends AsyncDisposable {
   start(): Promise<void>
   /**
    * Stops pulling, lets running handler calls end for up to `stopTimeoutMs`, commits, leaves the group: in this order.
-   * Safe to call at any time, twice and at once; never rejects. A handler may call it but must not await it: it waits
-   * for the handler.
+   * With an `instanceId` it does not leave: its queues wait for the next consumer of that id, or for the session to time
+   * out (30 s). Safe to call at any time, twice and at once; never rejects. A handler may call it but must not await it:
+   * it waits for the handler.
    */
-  stop(): Promise<void>
+  stop(options?: StopOptions): Promise<void>
   /** What it is doing now; costs no request. */
   status(): ConsumerStatus
+}
+
+/** How a consumer stops. */
+export type StopOptions = {
+  /**
+   * Leave the group in spite of an `instanceId`, as one does that will not be started again: its queues go to others at
+   * once. Counts if it comes before the end of a stop that is under way.
+   * @default false
+   */
+  leave?: boolean | undefined
 }
 
 /** What a consumer is doing. */
 export type ConsumerStatus = {
   state: Lifecycle['state']
   consumerName: string
-  /** The id that the service knows it by. */
+  /** The id that the service knows it by; undefined while it does not. */
   consumerId: number | undefined
   queues: QueueStatus[]
 }
@@ -57,24 +68,32 @@ export function createConsumer(deps: ConsumerDeps, given: ConsumerOptions): Cons
   const emit = options.onEvent ? containListener(options.onEvent) : deps.emit
   const consumerName = makeConsumerName(deps.clientIp, deps.clock.now(), deps.random)
   let run: ReturnType<typeof createRun> | undefined
+  let leaves = false
 
   const lifecycle = createLifecycle({
     async open(signal) {
       deps.onStarted()
-      run = createRun({ ...deps, emit }, options, consumerName)
+      leaves = false
+      run = createRun({ ...deps, emit }, options, consumerName, () => void lifecycle.stop())
       await run.open(signal)
     },
     async close() {
-      await run?.close()
+      await run?.close(() => options.instanceId !== undefined && !leaves)
       run = undefined
       deps.onStopped()
     },
   })
 
+  function stop(how?: StopOptions): Promise<void> {
+    // Anything may come: it is a listener where a program writes `once('SIGTERM', consumer.stop)`.
+    if (how?.leave === true) leaves = true
+    return lifecycle.stop()
+  }
+
   return {
     start: lifecycle.start,
-    stop: lifecycle.stop,
-    [Symbol.asyncDispose]: lifecycle.stop,
+    stop,
+    [Symbol.asyncDispose]: () => stop(),
     status: () => ({
       state: lifecycle.state,
       consumerName,
@@ -85,15 +104,15 @@ export function createConsumer(deps: ConsumerDeps, given: ConsumerOptions): Cons
 }
 
 /** What exists between a start and a stop: the membership, the queues' workers, and the committer that they share. */
-function createRun(deps: ConsumerDeps, options: ResolvedConsumerOptions, consumerName: string) {
+function createRun(deps: ConsumerDeps, options: ResolvedConsumerOptions, consumerName: string, onReplaced: () => void) {
   const { api, clock, random, emit, requestTimeoutMs } = deps
 
   const committer = createCommitter({
     ...options,
     clock,
     random,
-    async send(queueOffsets: CommitEntry[], isFinal, signal) {
-      const request = { queueOffsets, flag: isFinal ? (1 as const) : (0 as const) }
+    async send(queueOffsets: CommitEntry[], givesUp, signal) {
+      const request = { queueOffsets, flag: givesUp ? (1 as const) : (0 as const) }
       const answer = await api.commitOffset(request, { timeoutMs: requestTimeoutMs, signal })
       membership.sawVersion(expectSuccess('commitOffset', answer).versions?.[membership.groupName])
       return answer
@@ -104,7 +123,7 @@ function createRun(deps: ConsumerDeps, options: ResolvedConsumerOptions, consume
     },
   })
 
-  const queues = createQueueSet({ ...options, startWorker, release: committer.release, emit, clock })
+  const queues = createQueueSet({ ...options, startWorker, finish: committer.finish, emit, clock })
 
   const membership = createMembership({
     ...options,
@@ -117,6 +136,7 @@ function createRun(deps: ConsumerDeps, options: ResolvedConsumerOptions, consume
     emit,
     apply: queues.apply,
     onExpired: queues.dropAll,
+    onReplaced,
   })
 
   function startWorker(queue: AssignedQueue) {
@@ -128,8 +148,8 @@ function createRun(deps: ConsumerDeps, options: ResolvedConsumerOptions, consume
         handler,
         ask,
         onProgress: committer.changed,
-        onFenced(worker, offsetVersion) {
-          queues.fence(worker, offsetVersion)
+        onRefused(worker, result) {
+          queues.refuse(worker, result)
           membership.refresh()
         },
         emit,
@@ -158,10 +178,10 @@ function createRun(deps: ConsumerDeps, options: ResolvedConsumerOptions, consume
       await membership.join(signal)
       if (!signal.aborted) void membership.run()
     },
-    async close() {
+    async close(keepsPlace: () => boolean) {
       membership.freeze()
-      await queues.drainAll(options.stopTimeoutMs)
-      await membership.leave()
+      await queues.drainAll(options.stopTimeoutMs, keepsPlace)
+      await membership.leave(keepsPlace())
       committer.close()
     },
   }

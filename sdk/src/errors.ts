@@ -24,6 +24,7 @@ export const clientErrorTable = {
   },
   refused: { retryable: false, inDoubt: false, meaning: 'The service said no; the message carries its words.' },
   expired: { retryable: true, inDoubt: false, meaning: 'The service does not know the consumer any more.' },
+  replaced: { retryable: false, inDoubt: false, meaning: 'Another consumer has taken the instanceId of this one.' },
   aborted: { retryable: true, inDoubt: true, meaning: 'The caller gave the request up.' },
   closed: { retryable: false, inDoubt: false, meaning: 'The client, producer or transport is closed.' },
   buffer_full: { retryable: true, inDoubt: false, meaning: 'The producer holds as much as it may.' },

@@ -19,12 +19,23 @@ export type ClientEvent =
   | { type: 'registered'; groupName: string; consumerId: number; consumerName: string }
   /** The service has given the consumer up, since it heard no heartbeat in time. It registers again by itself. */
   | { type: 'expired'; groupName: string; consumerId: number }
+  /**
+   * Another consumer of the group was started with the same `instanceId` and has taken this one's place. This one stops,
+   * and does not come back by itself: two of them would take the place from each other for ever.
+   */
+  | { type: 'replaced'; groupName: string; consumerId: number; instanceId: string; error: PmqClientError }
+  /** The consumer has a handler for a topic that its group does not subscribe to: it gets none of its messages. */
+  | { type: 'not_subscribed'; groupName: string; topicName: string }
   /** The consumer has left its group. */
   | { type: 'deregistered'; groupName: string; consumerId: number }
   /** Work on a queue begins behind `offset`. */
   | ({ type: 'assigned'; offset: number; offsetVersion: number } & QueueName)
   /** A queue was given up in order, with everything up to `offset` done. */
   | ({ type: 'revoked'; offset: number; offsetVersion: number } & QueueName)
+  /** The consumer has stopped, and the queue waits for the next one of its `instanceId`, with everything up to `offset` done. */
+  | ({ type: 'kept'; offset: number; offsetVersion: number } & QueueName)
+  /** The queue is not the group's any more: it was removed, or the group has left its topic. Work on it has ended. */
+  | ({ type: 'removed'; offset: number; offsetVersion: number } & QueueName)
   /** A commit was refused: the queue has another owner by now. Work on it has ended; what was not committed is redone there. */
   | ({ type: 'fenced'; offset: number; offsetVersion: number } & QueueName)
   /** The offset of a queue was set by hand. Work goes on behind `offset`. */

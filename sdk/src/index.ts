@@ -4,7 +4,7 @@
  */
 export type { Clock } from '../../core/protocol/clock.ts'
 export { type Client, type ClientOptions, createClient } from './client.ts'
-export type { Consumer, ConsumerStatus } from './consumer.ts'
+export type { Consumer, ConsumerStatus, StopOptions } from './consumer.ts'
 export type { ConsumerOptions } from './consumer-options.ts'
 export { type ClientErrorCode, PmqClientError, PublishError, type PublishResult } from './errors.ts'
 export type { ClientEvent, EventListener } from './events.ts'

@@ -5,6 +5,7 @@ import { type Api, expectSuccess, type Operation } from './api.ts'
 import { createAssignmentWatch } from './assignment-watch.ts'
 import { asClientError, PmqClientError } from './errors.ts'
 import type { EventListener } from './events.ts'
+import { sendHeartbeats } from './heartbeats.ts'
 
 /** What a membership is made of. */
 export type MembershipDeps = {
@@ -14,6 +15,8 @@ export type MembershipDeps = {
   consumerName: string
   groupName: string
   topicNames: string[]
+  /** The place in the group that the consumer takes, wherever it is started. */
+  instanceId: string | undefined
   requestTimeoutMs: number
   heartbeatIntervalMs: number
   emit: EventListener
@@ -21,6 +24,8 @@ export type MembershipDeps = {
   apply(queues: AssignedQueue[]): Promise<boolean>
   /** The service has given this consumer up: what it owned may be others' by now. */
   onExpired(): void
+  /** Another consumer has the place of this one, which is not to come back. */
+  onReplaced(): void
 }
 
 /** A consumer's membership in its group. */
@@ -30,7 +35,10 @@ export type Membership = {
    * that does not exist.
    */
   join(signal: AbortSignal): Promise<void>
-  /** Sends heartbeats and follows the assignment, until `leave`; joins again when given up. Never rejects. */
+  /**
+   * Sends heartbeats and follows the assignment, until `leave`; joins again when given up, unless it was replaced. Never
+   * rejects.
+   */
   run(): Promise<void>
   /** An answer carried this version of the group. */
   sawVersion(version: number | undefined): void
@@ -38,37 +46,33 @@ export type Membership = {
   refresh(): void
   /** Takes no more assignments; heartbeats go on, so that nobody else gets what is still being finished. */
   freeze(): void
-  /** Ends `run` and leaves the group. Never rejects. */
-  leave(): Promise<void>
+  /** Ends `run` and leaves the group; with `keepsPlace` it only falls silent. Never rejects. */
+  leave(keepsPlace: boolean): Promise<void>
   /** The group's name on the service: a broadcast group gives each consumer its own. */
   readonly groupName: string
+  /** Undefined while the service does not know the consumer. */
   readonly consumerId: number | undefined
 }
 
 const joinBackoff: Backoff = { baseMs: 200, maxMs: 10_000 }
-/** A heartbeat that fails is repeated well within the 30 s after which the service gives a consumer up. */
-const heartbeatBackoff: Backoff = { baseMs: 500, maxMs: 4_000 }
 const heartbeatTimeoutMs = 5_000
-/** Soon, as PMQ's client does: the answer says how often the service wants to hear of a consumer. */
-const firstHeartbeatMs = 1_000
 const leaveTimeoutMs = 3_000
 const leaveAttempts = 2
 const leavePauseMs = 200
 
-/** What the service asks for, within bounds: whatever it says, heartbeats neither flood it nor end. */
-function heartbeatPauseMs(askedSeconds: unknown, longestMs: number): number {
-  const askedMs = typeof askedSeconds === 'number' && askedSeconds >= 1 ? askedSeconds * 1000 : longestMs
-  return Math.min(longestMs, askedMs)
-}
-
 /** Makes a membership that has not begun: `join` is next, then `run`. */
 export function createMembership(deps: MembershipDeps): Membership {
-  const { api, clock, random, emit, consumerName } = deps
+  const { api, clock, random, emit, consumerName, instanceId } = deps
   const leaving = new AbortController()
   let groupName = deps.groupName
   let consumerId: number | undefined
+  /** It has joined, or may have: no answer says that it has not. */
+  let isMember = false
   let isFrozen = false
-  /** Ends when the consumer expires or leaves; each registration has its own. */
+  let isReplaced = false
+  /** The id by which it was known before it was given up. */
+  let formerId = 0
+  /** Ends when the consumer is given up or leaves; each registration has its own. */
   let session = new AbortController()
   let watch = newWatch()
 
@@ -82,7 +86,7 @@ export function createMembership(deps: MembershipDeps): Membership {
         expectSuccess('getConsumerGroupPolling', answer)
         // An answer that comes after all tells of an earlier registration.
         if (signal.aborted) return undefined
-        if (answer.consumerDeleted === 1) expire()
+        if (answer.consumerDeleted === 1) giveUp()
         const group = answer.consumerGroups?.[groupName]
         return {
           isChanging: answer.changing === true,
@@ -99,17 +103,33 @@ export function createMembership(deps: MembershipDeps): Membership {
     emit({ type: 'request_failed', operation, groupName, error: asClientError(thrown), ...retry })
   }
 
-  function expire() {
+  /** The service has given this consumer up. */
+  function giveUp() {
     if (session.signal.aborted) return
     emit({ type: 'expired', groupName, consumerId: consumerId ?? 0 })
+    formerId = consumerId ?? formerId
+    consumerId = undefined
+    isMember = false
     session.abort()
     watch.stop()
     deps.onExpired()
   }
 
+  /** It would take the place from the other one, which would take it back, and so on: the service has refused it. */
+  async function beReplaced(error: PmqClientError) {
+    await deregister()
+    const known = { groupName, consumerId: formerId }
+    consumerId = undefined
+    isReplaced = true
+    // Before the event: a listener that starts the consumer again begins anew.
+    deps.onReplaced()
+    emit({ type: 'replaced', ...known, instanceId: instanceId ?? '', error })
+  }
+
   /** With `isRepeated` a refusal is waited out as well: the consumer was a member before. */
   async function join(signal: AbortSignal, isRepeated: boolean) {
     let operation: Operation = 'register'
+    let notSubscribed: string[] = []
     for (let retry = 0; !signal.aborted; retry++) {
       const options = { timeoutMs: deps.requestTimeoutMs, signal }
       try {
@@ -119,15 +139,24 @@ export function createMembership(deps: MembershipDeps): Membership {
         consumerId = registered.id
         operation = 'registerConsumerGroup'
         const consumerGroupNames = { [deps.groupName]: deps.topicNames }
-        const joined = await api.registerConsumerGroup({ consumerId, consumerName, consumerGroupNames }, options)
+        const request = { consumerId, consumerName, consumerGroupNames, instanceId, returning: isRepeated }
+        const joined = await api.registerConsumerGroup(request, options)
+        if (joined.replaced) {
+          const text = `Another consumer of ${groupName} has the instanceId ${instanceId}.`
+          throw new PmqClientError('replaced', text)
+        }
         // In PMQ's words. A consumer may be given up between the two requests; it is not the group that is refused.
         if (joined.msg === `ConsumerId_${consumerId}不存在！`)
           throw new PmqClientError('expired', `The service does not know consumer ${consumerId} any more.`)
         groupName = expectSuccess(operation, joined).consumerGroupNameNew?.[deps.groupName] ?? deps.groupName
+        isMember = true
+        notSubscribed = [...(joined.notSubscribed?.[groupName] ?? [])]
         break
       } catch (thrown) {
-        if (signal.aborted) return
         const error = asClientError(thrown)
+        if (operation === 'registerConsumerGroup') isMember ||= error.inDoubt
+        if (signal.aborted) return
+        if (error.code === 'replaced' && isRepeated) return beReplaced(error)
         if (!error.retryable && !isRepeated) throw error
         const retryInMs = Math.max(
           joinBackoff.baseMs / 2,
@@ -143,29 +172,24 @@ export function createMembership(deps: MembershipDeps): Membership {
     watch = newWatch()
     if (isFrozen) watch.stop()
     emit({ type: 'registered', groupName, consumerId: consumerId ?? 0, consumerName })
+    for (const topicName of notSubscribed) emit({ type: 'not_subscribed', groupName, topicName })
   }
 
-  async function sendHeartbeats(signal: AbortSignal) {
-    let waitMs = Math.min(deps.heartbeatIntervalMs, firstHeartbeatMs)
-    for (let failures = 0; ; ) {
-      await clock.sleep(waitMs, signal)
+  const heartbeats = {
+    async send(signal: AbortSignal) {
+      // asyn 0 asks for the truth; with 1 PMQ's service would not say that the consumer is gone.
+      const request = { consumerId, asyn: 0 as const }
+      const answer = await api.heartbeat(request, { timeoutMs: heartbeatTimeoutMs, signal })
+      expectSuccess('heartbeat', answer)
       if (signal.aborted) return
-      try {
-        // asyn 0 asks for the truth; with 1 PMQ's service would not say that the consumer is gone.
-        const request = { consumerId, asyn: 0 as const }
-        const answer = await api.heartbeat(request, { timeoutMs: heartbeatTimeoutMs, signal })
-        expectSuccess('heartbeat', answer)
-        if (signal.aborted) return
-        if (answer.deleted === 1) return expire()
-        watch.sawVersion(answer.versions?.[groupName])
-        failures = 0
-        waitMs = heartbeatPauseMs(answer.heatbeatTime, deps.heartbeatIntervalMs)
-      } catch (thrown) {
-        if (signal.aborted) return
-        waitMs = Math.min(deps.heartbeatIntervalMs, 100 + fullJitterMs(heartbeatBackoff, failures++, random))
-        report('heartbeat', thrown, waitMs)
-      }
-    }
+      if (answer.deleted === 1) giveUp()
+      else watch.sawVersion(answer.versions?.[groupName])
+      return answer.heatbeatTime
+    },
+    onFailed: (thrown: unknown, retryInMs: number) => report('heartbeat', thrown, retryInMs),
+    clock,
+    random,
+    intervalMs: deps.heartbeatIntervalMs,
   }
 
   async function deregister() {
@@ -190,11 +214,12 @@ export function createMembership(deps: MembershipDeps): Membership {
       running = (async () => {
         while (!leaving.signal.aborted) {
           const current = watch
-          const ended = sendHeartbeats(session.signal).finally(() => current.stop())
+          const ended = sendHeartbeats(heartbeats, session.signal).finally(() => current.stop())
           await Promise.all([ended, current.run()])
           // A consumer that is stopping has nothing to come back for.
           if (leaving.signal.aborted || isFrozen) return
           await join(leaving.signal, true)
+          if (isReplaced) return
         }
       })()
       return running
@@ -205,11 +230,12 @@ export function createMembership(deps: MembershipDeps): Membership {
       isFrozen = true
       watch.stop()
     },
-    async leave() {
+    async leave(keepsPlace) {
       leaving.abort()
       session.abort()
       await running
-      await deregister()
+      // One that has not joined has no place to keep.
+      if (!keepsPlace || !isMember) await deregister()
     },
     get groupName() {
       return groupName

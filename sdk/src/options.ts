@@ -26,6 +26,12 @@ export const isFunction: Check = value => (typeof value === 'function' ? undefin
 /** A non-empty text. */
 export const isText: Check = value => (typeof value === 'string' && value !== '' ? undefined : 'a non-empty string')
 
+/** A text that matches; `accepted` says in words what does. */
+export const matching =
+  (pattern: RegExp, accepted: string): Check =>
+  value =>
+    typeof value === 'string' && pattern.test(value) ? undefined : accepted
+
 /** An object that is neither null nor an array. */
 export const isObject: Check = value =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? undefined : 'an object'

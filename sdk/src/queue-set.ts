@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../core/protocol/clock.ts'
-import type { CommitEntry } from '../../core/protocol/commit.ts'
+import type { CommitEntry, CommitResult } from '../../core/protocol/commit.ts'
 import type { AssignedQueue } from '../../core/protocol/membership.ts'
-import type { ReleaseOutcome } from './committer.ts'
+import type { FinishOutcome } from './committer.ts'
 import type { EventListener } from './events.ts'
 import { endsWithin } from './within.ts'
 import type { QueueStatus, QueueWorker } from './worker/queue-worker.ts'
@@ -11,8 +11,8 @@ import type { QueueStatus, QueueWorker } from './worker/queue-worker.ts'
 export type QueueSetDeps = {
   /** Starts a worker; undefined if there is no handler for the queue. */
   startWorker(queue: AssignedQueue): QueueWorker | undefined
-  /** Sends a final commit. Never rejects. */
-  release(entry: CommitEntry): Promise<ReleaseOutcome>
+  /** Sends the last commit of a queue; with `givesUp` it also hands the queue over. Never rejects. */
+  finish(entry: CommitEntry, givesUp: boolean): Promise<FinishOutcome>
   emit: EventListener
   clock: Clock
   /** How long running calls may take to end when their queue goes to another consumer. */
@@ -26,10 +26,13 @@ export type QueueSet = {
    * true if there was any. Never rejects.
    */
   apply(assigned: AssignedQueue[]): Promise<boolean>
-  /** A commit of this worker was refused; `offsetVersion` is the one that counts now, if the service says. */
-  fence(worker: QueueWorker, offsetVersion: number | undefined): void
-  /** Gives all queues up in order; running calls have `timeoutMs` to end. The set is not used again. */
-  drainAll(timeoutMs: number): Promise<void>
+  /** A commit of this worker was refused. */
+  refuse(worker: QueueWorker, result: CommitResult): void
+  /**
+   * Finishes all queues in order; running calls have `timeoutMs` to end. Gives them up, unless `keeps`, asked at the end
+   * of each, says that they stay. The set is not used again.
+   */
+  drainAll(timeoutMs: number, keeps: () => boolean): Promise<void>
   /** Ends all work at once; nothing more is committed. */
   dropAll(): void
   status(): QueueStatus[]
@@ -72,20 +75,23 @@ export function createQueueSet(deps: QueueSetDeps): QueueSet {
     if (entry.next) begin(entry.next)
   }
 
-  function leave(entry: Entry, timeoutMs: number) {
+  function leave(entry: Entry, timeoutMs: number, keeps: () => boolean) {
     entry.state = 'leaving'
     entry.next = undefined
-    entry.gone = finishAndRelease(entry, timeoutMs)
+    entry.gone = finish(entry, timeoutMs, keeps)
   }
 
-  async function finishAndRelease(entry: Entry, timeoutMs: number) {
+  async function finish(entry: Entry, timeoutMs: number, keeps: () => boolean) {
     const final = await entry.worker.drain(timeoutMs)
     if (!final) return
-    const outcome = await deps.release(final)
     const { queueOffsetId, offset, offsetVersion } = final
+    const isKept = keeps()
+    const isNews = offset > entry.worker.status().committed
+    const outcome = isKept && !isNews ? 'accepted' : await deps.finish(final, !isKept)
     // Unanswered, the queue may still be ours under this version.
-    if (outcome !== 'unanswered') raiseLowest(queueOffsetId, offsetVersion + 1)
-    const type = outcome === 'fenced' ? 'fenced' : 'revoked'
+    if (outcome !== 'unanswered' && !isKept) raiseLowest(queueOffsetId, offsetVersion + 1)
+    const isRefused = outcome === 'fenced' || outcome === 'removed'
+    const type = isRefused ? outcome : isKept ? 'kept' : 'revoked'
     emit({ type, ...nameOf(entry.worker.queue), offset, offsetVersion })
     goOn(entry)
   }
@@ -125,7 +131,7 @@ export function createQueueSet(deps: QueueSetDeps): QueueSet {
       const going: Promise<void>[] = []
       for (const [queueOffsetId, entry] of entries) {
         if (kept.has(queueOffsetId)) continue
-        if (entry.state === 'working') leave(entry, deps.revokeTimeoutMs)
+        if (entry.state === 'working') leave(entry, deps.revokeTimeoutMs, never)
         entry.next = undefined
         going.push(entry.gone)
       }
@@ -133,20 +139,21 @@ export function createQueueSet(deps: QueueSetDeps): QueueSet {
       await Promise.all(going)
       return going.length > 0
     },
-    fence(worker, offsetVersion) {
+    refuse(worker, { outcome, offsetVersion }) {
       const { queue } = worker
       raiseLowest(queue.queueOffsetId, offsetVersion ?? queue.offsetVersion + 1)
       const entry = entries.get(queue.queueOffsetId)
       if (entry?.worker !== worker || entry.state === 'ending') return
       const { committed: offset } = worker.status()
       abandon(entry, entry.next)
-      emit({ type: 'fenced', ...nameOf(queue), offset, offsetVersion: queue.offsetVersion })
+      const type = outcome === 'unknown_queue' ? 'removed' : 'fenced'
+      emit({ type, ...nameOf(queue), offset, offsetVersion: queue.offsetVersion })
     },
-    async drainAll(timeoutMs) {
+    async drainAll(timeoutMs, keeps) {
       const leaving: Promise<void>[] = []
       const ending: Promise<void>[] = []
       for (const entry of entries.values()) {
-        if (entry.state === 'working') leave(entry, timeoutMs)
+        if (entry.state === 'working') leave(entry, timeoutMs, keeps)
         // It was given more time, for a queue that changes hands.
         else if (entry.state === 'leaving') void entry.worker.drain(timeoutMs)
         entry.next = undefined
@@ -161,6 +168,8 @@ export function createQueueSet(deps: QueueSetDeps): QueueSet {
     status: () => [...entries.values()].map(entry => entry.worker.status()),
   }
 }
+
+const never = () => false
 
 function nameOf(queue: AssignedQueue): { groupName: string; topicName: string; queueId: number } {
   return { groupName: queue.consumerGroupName, topicName: queue.topicName, queueId: queue.queueId }

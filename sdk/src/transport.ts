@@ -86,7 +86,7 @@ export function createHttpTransport(options: HttpTransportOptions): HttpTranspor
         outgoing.destroy()
         reject(error)
       }
-      const lose = (error: Error) => fail(connectionError(error, place, isClosed))
+      const lose = (error: Error) => fail(connectionError(error, place, isClosed, outgoing.socket))
 
       outgoing.on('error', lose)
       outgoing.on('close', () => {
@@ -165,10 +165,16 @@ function parseBaseUrl(text: string) {
   }
 }
 
-function connectionError(cause: Error, place: string, isClosed: boolean): PmqClientError {
+function connectionError(
+  cause: Error,
+  place: string,
+  isClosed: boolean,
+  socket: { destroyed: boolean; secureConnecting?: boolean } | null,
+): PmqClientError {
   if (isClosed) return new PmqClientError('closed', `The client was closed while ${place} was called.`, { cause })
-  const { syscall, code = '' } = cause as NodeJS.ErrnoException
-  const neverConnected = syscall === 'connect' || syscall === 'getaddrinfo' || /CERT|^ERR_(TLS|SSL)|SIGNED/.test(code)
+  const { syscall } = cause as NodeJS.ErrnoException
+  // Nothing is sent before TLS stands; what can go wrong on the way there has dozens of codes.
+  const neverConnected = syscall === 'connect' || syscall === 'getaddrinfo' || socket?.secureConnecting === true
   return neverConnected
     ? new PmqClientError('unreachable', `${place} cannot be reached: ${cause.message}`, { cause })
     : new PmqClientError('connection_lost', `${place} gave no answer: ${cause.message}`, { cause })

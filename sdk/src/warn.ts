@@ -11,7 +11,7 @@ export function createWarner(warn: (text: string) => void = emitWarning): EventL
     const text = describe(event)
     if (text === undefined || warned.has(text)) return
     warned.add(text)
-    warn(`${text}. It goes on trying; further cases are not reported. Give onEvent to hear of all.`)
+    warn(`${text}. Further cases are not reported; give onEvent to hear of all.`)
   }
 }
 
@@ -20,11 +20,15 @@ const emitWarning = (text: string) => process.emitWarning(text, 'PmqWarning')
 function describe(event: ClientEvent): string | undefined {
   switch (event.type) {
     case 'request_failed':
-      return `pmq-sdk: ${event.operation} failed (${event.error.code})`
+      return `pmq-sdk: ${event.operation} failed (${event.error.code}); it goes on trying`
     case 'handler_failed':
-      return `pmq-sdk: the handler of ${event.topicName} failed (${nameOf(event.error)})`
+      return `pmq-sdk: the handler of ${event.topicName} failed (${nameOf(event.error)}); it is called again`
     case 'no_handler':
       return `pmq-sdk: group ${event.groupName} has messages of ${event.topicName}, which has no handler here`
+    case 'not_subscribed':
+      return `pmq-sdk: group ${event.groupName} does not subscribe to ${event.topicName}, which has a handler here`
+    case 'replaced':
+      return `pmq-sdk: another consumer of ${event.groupName} has the instanceId ${event.instanceId}; this one has stopped`
     case 'expired':
       return `pmq-sdk: the service gave this consumer of ${event.groupName} up, since it heard no heartbeat in time`
     default:

@@ -4,7 +4,7 @@ import type { CommitEntry, CommitResponse, CommitResult } from '../../core/proto
 import { type CommitSource, createCommitter } from '../../sdk/src/committer.ts'
 import { createManualClock, settle } from './manual-clock.ts'
 
-type Sent = { atMs: number; offsets: number[]; isFinal: boolean }
+type Sent = { atMs: number; offsets: number[]; givesUp: boolean }
 
 function setUp({ syncCommit = false, asyncCommitIntervalMs = 500 } = {}) {
   const clock = createManualClock()
@@ -12,8 +12,8 @@ function setUp({ syncCommit = false, asyncCommitIntervalMs = 500 } = {}) {
   const failed: (number | undefined)[] = []
   const faults: (Error | { delayMs: number } | CommitResponse | undefined)[] = []
   const committer = createCommitter({
-    async send(entries, isFinal, signal) {
-      sent.push({ atMs: clock.monotonic(), offsets: entries.map(({ offset }) => offset), isFinal })
+    async send(entries, givesUp, signal) {
+      sent.push({ atMs: clock.monotonic(), offsets: entries.map(({ offset }) => offset), givesUp })
       const fault = faults.shift()
       if (fault instanceof Error) throw fault
       if (fault && 'delayMs' in fault) await clock.sleep(fault.delayMs, signal)
@@ -61,7 +61,7 @@ suite('committing', () => {
     b.offset = 7
     committer.changed(b)
     await clock.advance(1_000)
-    assert.deepEqual(sent, [{ atMs: 500, offsets: [3, 7], isFinal: false }])
+    assert.deepEqual(sent, [{ atMs: 500, offsets: [3, 7], givesUp: false }])
     assert.deepEqual([a.committed, b.committed], [3, 7])
   })
 
@@ -92,8 +92,8 @@ suite('committing', () => {
     }
     await clock.advance(30)
     assert.deepEqual(sent, [
-      { atMs: 0, offsets: [2], isFinal: false },
-      { atMs: 30, offsets: [4], isFinal: false },
+      { atMs: 0, offsets: [2], givesUp: false },
+      { atMs: 30, offsets: [4], givesUp: false },
     ])
   })
 
@@ -144,36 +144,36 @@ suite('committing', () => {
     assert.deepEqual(b.results, [{ queueOffsetId: 2, outcome: 'fenced', offsetVersion: 5 }])
   })
 
-  test('final commits of one turn travel together, without waiting for the interval', async () => {
+  test('last commits of one turn travel together, without waiting for the interval', async () => {
     const { sent, committer } = setUp()
-    assert.deepEqual(await Promise.all([committer.release(entry(1, 4)), committer.release(entry(2, 5))]), [
-      'released',
-      'released',
+    assert.deepEqual(await Promise.all([committer.finish(entry(1, 4), true), committer.finish(entry(2, 5), true)]), [
+      'accepted',
+      'accepted',
     ])
-    assert.deepEqual(sent, [{ atMs: 0, offsets: [4, 5], isFinal: true }])
+    assert.deepEqual(sent, [{ atMs: 0, offsets: [4, 5], givesUp: true }])
   })
 
-  test('a final commit is repeated, but not for ever', async () => {
+  test('a last commit is repeated, but not for ever', async () => {
     const { clock, sent, failed, faults, committer } = setUp()
     faults.push(new Error('reset'), new Error('reset'))
-    const released = committer.release(entry(1, 4))
+    const released = committer.finish(entry(1, 4), true)
     await clock.advance(1_000)
-    assert.equal(await released, 'released')
+    assert.equal(await released, 'accepted')
     assert.equal(sent.length, 3)
 
     faults.push(...Array.from({ length: 100 }, () => new Error('away')))
-    const given = committer.release(entry(1, 4))
+    const given = committer.finish(entry(1, 4), true)
     await clock.advance(5_000)
     assert.equal(await given, 'unanswered')
     assert.equal(failed.at(-1), undefined)
     assert.equal(clock.sleeping, 0)
   })
 
-  test('a final commit that comes too late is told', async () => {
+  test('a last commit that comes too late is told', async () => {
     const { faults, committer } = setUp()
     faults.push({ suc: true, results: [{ queueOffsetId: 1, outcome: 'fenced', offsetVersion: 5 }] })
-    const outcomes = Promise.all([committer.release(entry(1, 4)), committer.release(entry(2, 4))])
-    assert.deepEqual(await outcomes, ['fenced', 'released'])
+    const outcomes = Promise.all([committer.finish(entry(1, 4), true), committer.finish(entry(2, 4), true)])
+    assert.deepEqual(await outcomes, ['fenced', 'accepted'])
   })
 
   test('close gives up what is under way', async () => {

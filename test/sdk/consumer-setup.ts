@@ -1,11 +1,13 @@
 import { createClient } from '../../sdk/src/client.ts'
 import type { ConsumerOptions } from '../../sdk/src/consumer-options.ts'
+import { PmqClientError } from '../../sdk/src/errors.ts'
 import type { ClientEvent } from '../../sdk/src/events.ts'
 import type { Message, MessageHandler } from '../../sdk/src/message.ts'
+import type { Transport } from '../../sdk/src/transport.ts'
 import { createFakeService } from './fake-service.ts'
 import { createManualClock, seededRandom } from './manual-clock.ts'
 
-export type Settings = { threadSize?: number; consumerBatchSize?: number; maxPullTime?: number }
+export type Settings = { threadSize?: number; consumerBatchSize?: number; maxPullTime?: number; stopFlag?: 0 | 1 }
 
 /** A service with topic `orders`, group `billing`, and as many consumers of it as a test makes. */
 export function setUp({ queues = 2, settings = {} }: { queues?: number; settings?: Settings } = {}) {
@@ -18,8 +20,16 @@ export function setUp({ queues = 2, settings = {} }: { queues?: number; settings
   /** A client of its own, as another process would have. */
   function consumer(handler: MessageHandler, options: Partial<ConsumerOptions> = {}) {
     const events: ClientEvent[] = []
+    /** Between this client alone and the service; a process that was killed is for ever cut off. */
+    const network = { isCut: false }
+    const transport: Transport = async (...request) => {
+      if (network.isCut) throw new PmqClientError('unreachable', 'cut off')
+      const answer = await service.transport(...request)
+      if (network.isCut) throw new PmqClientError('connection_lost', 'cut off')
+      return answer
+    }
     const client = createClient({
-      transport: service.transport,
+      transport,
       clock,
       random: seededRandom(++seed),
       onEvent: event => events.push(event),
@@ -29,6 +39,7 @@ export function setUp({ queues = 2, settings = {} }: { queues?: number; settings
     return {
       ...made,
       client,
+      network,
       events,
       types,
       count: (type: ClientEvent['type']) => types().filter(t => t === type).length,

@@ -81,6 +81,29 @@ suite('consuming', () => {
     await failing.stop()
   })
 
+  for (const syncCommit of [false, true]) {
+    const how = syncCommit ? 'with each call' : 'at intervals'
+    test(`what is not done is not committed ${how}, however long it takes`, async () => {
+      const { clock, consumer, log, service, committed } = setUp({ queues: 2, settings: { threadSize: 2 } })
+      const { start, stop } = consumer(
+        async ([message], { queueId, signal }) => {
+          // The second call of queue 2 ends, the first one does not; in queue 1 the first one ends.
+          if (queueId === 1 ? message?.offset !== 1 : message?.offset !== 11) await clock.sleep(36_000_000, signal)
+        },
+        { syncCommit, stopTimeoutMs: 0 },
+      )
+      await start()
+      for (const queueId of [1, 2]) log.put(queueId, bodies(100))
+      await clock.advance(3_600_000)
+      assert.deepEqual(committed(), [10, 0])
+      assert.equal(service.count('commitOffset'), 1)
+      const stopped = stop()
+      await clock.advance(1_000)
+      await stopped
+      assert.deepEqual(committed(), [10, 0])
+    })
+  }
+
   test('what is done behind a message that keeps failing is bounded', async () => {
     const { clock, consumer, log } = setUp({ queues: 1, settings: { threadSize: 2, consumerBatchSize: 1 } })
     const { seen, handler } = recorder()

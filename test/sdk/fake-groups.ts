@@ -20,8 +20,14 @@ type Offset = {
   owner: number
   next: number | undefined
 }
-type Group = { version: number; settings: Settings; offsets: Map<number, Offset>; members: number[] }
-type Consumer = { consumerId: number; name: string; heartbeatAtMs: number; topicNames: string[] }
+type Group = {
+  version: number
+  topicNames: string[]
+  settings: Settings
+  offsets: Map<number, Offset>
+  members: number[]
+}
+type Consumer = { consumerId: number; name: string; heartbeatAtMs: number; instanceId: string | undefined }
 
 /**
  * Groups, members and offsets of the stand-in service. A queue that is to change its owner stays with the old one until
@@ -57,6 +63,22 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
         place.next = target
         group.version++
       }
+    }
+  }
+
+  const rivalOf = (group: Group, instanceId: string, consumerId: number) =>
+    group.members.find(member => member !== consumerId && consumers.get(member)?.instanceId === instanceId)
+
+  /** Lets the member go that has this place, and gives its queues to the one that takes it. */
+  function takePlace(group: Group, instanceId: string, consumerId: number) {
+    const former = rivalOf(group, instanceId, consumerId)
+    if (former === undefined) return
+    consumers.delete(former)
+    history.push(`replace ${former} by ${consumerId}`)
+    group.members = group.members.map(member => (member === former ? consumerId : member))
+    for (const place of group.offsets.values()) {
+      if (place.next === former) place.next = consumerId
+      if (place.owner === former) give(group, place, place.next ?? consumerId)
     }
   }
 
@@ -107,6 +129,7 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
       )
       groups.set(groupName, {
         version: 1,
+        topicNames,
         settings: { threadSize: 1, consumerBatchSize: 10, maxPullTime: 5, stopFlag: 0, ...settings },
         offsets: new Map(places),
         members: [],
@@ -115,6 +138,13 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
     changeSettings(groupName: string, settings: Partial<Settings>) {
       const group = groupOf(groupName)
       Object.assign(group.settings, settings)
+      group.version++
+    },
+    /** Ends the subscription to a topic: its queues are the group's no more. */
+    unsubscribe(groupName: string, topicName: string) {
+      const group = groupOf(groupName)
+      group.topicNames = group.topicNames.filter(name => name !== topicName)
+      for (const [id, place] of group.offsets) if (place.topicName === topicName) group.offsets.delete(id)
       group.version++
     },
     /** Sets a queue's offset by hand. */
@@ -142,18 +172,27 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
     register(name: string): number {
       const known = [...consumers.values()].find(consumer => consumer.name === name)
       const consumerId = known?.consumerId ?? ++lastConsumerId
-      consumers.set(consumerId, { consumerId, name, heartbeatAtMs: clock.now(), topicNames: [] })
+      consumers.set(consumerId, { consumerId, name, heartbeatAtMs: clock.now(), instanceId: undefined })
       return consumerId
     },
-    join({ consumerId, consumerGroupNames }: RegisterGroupRequest): RegisterGroupResponse {
-      if (!consumers.has(consumerId ?? 0)) return { suc: false, msg: `ConsumerId_${consumerId}不存在！` }
-      for (const groupName of Object.keys(consumerGroupNames ?? {})) {
+    join({ consumerId, consumerGroupNames, instanceId, returning }: RegisterGroupRequest): RegisterGroupResponse {
+      const consumer = consumers.get(consumerId ?? 0)
+      if (!consumer) return { suc: false, msg: `ConsumerId_${consumerId}不存在！` }
+      consumer.instanceId = instanceId ?? undefined
+      const notSubscribed: Record<string, string[]> = {}
+      for (const [groupName, topicNames] of Object.entries(consumerGroupNames ?? {})) {
         const group = groups.get(groupName)
         if (!group) return { suc: false, msg: `{${groupName}}不存在` }
-        if (!group.members.includes(consumerId ?? 0)) group.members.push(consumerId ?? 0)
+        if (instanceId && returning && rivalOf(group, instanceId, consumer.consumerId) !== undefined) {
+          return { suc: false, msg: `the place ${instanceId} was taken`, replaced: true }
+        }
+        if (instanceId) takePlace(group, instanceId, consumer.consumerId)
+        if (!group.members.includes(consumer.consumerId)) group.members.push(consumer.consumerId)
         rebalance(group)
+        const unknown = (topicNames ?? []).filter(name => !group.topicNames.includes(name))
+        if (unknown.length > 0) notSubscribed[groupName] = unknown
       }
-      return { suc: true, consumerGroupNameNew: {} }
+      return { suc: true, consumerGroupNameNew: {}, notSubscribed }
     },
     leave(consumerId: number) {
       history.push(`leave ${consumerId}`)
@@ -194,7 +233,11 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
       for (const { queueOffsetId, offsetVersion, offset, consumerGroupName } of queueOffsets ?? []) {
         const group = groupOf(consumerGroupName)
         const place = group.offsets.get(queueOffsetId)
-        assert.ok(place)
+        versions[consumerGroupName] = group.version
+        if (!place) {
+          results.push({ queueOffsetId, outcome: 'unknown_queue' })
+          continue
+        }
         const isOwner = place.offsetVersion === offsetVersion
         const outcome = !isOwner ? 'fenced' : offset > place.offset ? 'advanced' : 'unchanged'
         if (isOwner) place.offset = Math.max(place.offset, offset)

@@ -52,6 +52,18 @@ suite('consumer options', () => {
   refuses('no topic', resolve({ groupName: 'g', topics: {} }), /topics is an object; .* at least one/)
   refuses('a handler that is no function', resolve({ groupName: 'g', topics: { a: 1 } }), /a function for each topic/)
   refuses('an unknown name', resolve({ groupName: 'g', topics, threads: 2 }), /unknown option "threads"/)
+  const of = (instanceId: unknown) => resolve({ groupName: 'g', topics, instanceId })
+  refuses('an empty instance id', of(''), /instanceId is ""; it must be 1 to 100 characters of A-Z/)
+  refuses('an instance id with a blank', of('pod 0'), /instanceId is "pod 0"/)
+  refuses('an instance id that is too long', of('x'.repeat(101)), /instanceId is "xxx/)
+  refuses('an instance id that is no text', of(0), /instanceId is 0/)
+
+  test('takes an instance id, or none', () => {
+    for (const instanceId of ['pod-0', 'a.B_c-9', 'x'.repeat(100), undefined]) {
+      assert.equal(resolveConsumerOptions({ groupName: 'g', topics, instanceId }).instanceId, instanceId)
+    }
+  })
+
   refuses('a listener that is no function', resolve({ groupName: 'g', topics, onEvent: 1 }), /onEvent is 1/)
 })
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { PullResponse } from '../../core/protocol/pull.ts'
+import { PmqClientError } from '../../sdk/src/errors.ts'
 import { createPull } from '../../sdk/src/worker/pull.ts'
 import { createManualClock, settle } from './manual-clock.ts'
 
@@ -129,6 +130,19 @@ suite('the pull loop', () => {
     assert.deepEqual(failed.slice(0, 8), [100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000])
     assert.ok(asked.slice(1, 13).every(({ atMs }, index) => atMs - (asked[index]?.atMs ?? 0) >= 50))
     assert.deepEqual(added, [1])
+    pull.stop()
+    await ended
+  })
+
+  test('a failed pull waits as long as the service asks', async () => {
+    const { clock, failed, added, pull, ended } = begin([
+      new PmqClientError('throttled', 'slower', { status: 429, retryAfterMs: 20_000 }),
+      answer([1, 1]),
+    ])
+    await clock.advance(19_999)
+    assert.deepEqual([failed, added, pull.failures], [[20_000], [], 1])
+    await clock.advance(1)
+    assert.deepEqual([added, pull.failures], [[1], 0])
     pull.stop()
     await ended
   })

@@ -199,6 +199,18 @@ suite('the HTTP transport', () => {
     assert.equal(error.code, 'unreachable')
   })
 
+  const handshakes: [string, () => void][] = [
+    ['speaks no TLS', () => undefined],
+    ['hangs up before TLS stands', () => server.on('connection', socket => socket.destroy())],
+  ]
+  for (const [what, prepare] of handshakes) {
+    test(`a service that ${what} is unreachable, and nothing was sent`, async () => {
+      prepare()
+      const error = await failureOf(call(create({ url: url.replace('http:', 'https:') })))
+      assert.deepEqual([error.code, error.retryable, error.inDoubt], ['unreachable', true, false])
+    })
+  }
+
   test('errors tell neither the base path, which may hold a key, nor what was sent', async () => {
     answer = (_, outgoing) => outgoing.writeHead(500).end()
     const { message } = await failureOf(call(create({ url: `${url}/key-123` })))

@@ -20,9 +20,24 @@ suite('a client without a listener', () => {
     assert.deepEqual(
       warnings.map(text => text.split('.')[0]),
       [
-        'pmq-sdk: publish failed (unreachable)',
-        'pmq-sdk: pullData failed (unreachable)',
-        'pmq-sdk: the handler of orders failed (TypeError)',
+        'pmq-sdk: publish failed (unreachable); it goes on trying',
+        'pmq-sdk: pullData failed (unreachable); it goes on trying',
+        'pmq-sdk: the handler of orders failed (TypeError); it is called again',
+      ],
+    )
+  })
+
+  test('warns of a consumer that was replaced, and of a topic that brings nothing', () => {
+    const warnings: string[] = []
+    const listen = createWarner(text => warnings.push(text))
+    const error = new PmqClientError('replaced', 'another one')
+    listen({ type: 'replaced', groupName: 'g', consumerId: 1, instanceId: 'pod-0', error })
+    listen({ type: 'not_subscribed', groupName: 'g', topicName: 'orders' })
+    assert.deepEqual(
+      warnings.map(text => text.split('.')[0]),
+      [
+        'pmq-sdk: another consumer of g has the instanceId pod-0; this one has stopped',
+        'pmq-sdk: group g does not subscribe to orders, which has a handler here',
       ],
     )
   })

@@ -34,6 +34,8 @@ export type Pull = {
   readonly position: number
   /** When a pull was last answered, milliseconds since 1970. */
   readonly lastPullAtMs: number | undefined
+  /** How many pulls in a row have failed. */
+  readonly failures: number
 }
 
 /** The first pause of an empty queue: it keeps a service that answers at once from being asked in a hot loop. */
@@ -50,12 +52,12 @@ export function createPull(deps: PullDeps, startOffset: number, maxPauseMs: numb
   const asking = new AbortController()
   let position = startOffset
   let lastPullAtMs: number | undefined
+  let failures = 0
   let isPaused = false
   let isBlocked = false
 
   async function run() {
     let pauseMs = firstPauseMs
-    let failures = 0
     let version: number | undefined
     while (!asking.signal.aborted) {
       if (isPaused || !deps.wantsMore()) {
@@ -68,8 +70,8 @@ export function createPull(deps: PullDeps, startOffset: number, maxPauseMs: numb
       try {
         const answer = await deps.ask(position, asking.signal)
         if (asking.signal.aborted) return
-        lastPullAtMs = clock.now()
         const hasMoved = accept(answer)
+        lastPullAtMs = clock.now()
         failures = 0
         // A hold also ends when the group has changed, which says nothing of how long the queue will stay empty.
         const hasNews = answer.version !== undefined && answer.version !== version
@@ -128,6 +130,9 @@ export function createPull(deps: PullDeps, startOffset: number, maxPauseMs: numb
     },
     get lastPullAtMs() {
       return lastPullAtMs
+    },
+    get failures() {
+      return failures
     },
   }
 }

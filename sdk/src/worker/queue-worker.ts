@@ -18,7 +18,7 @@ export type QueueWorkerDeps = {
   /** There is more to commit than before. */
   onProgress(worker: QueueWorker): void
   /** A commit was refused since the queue is not this worker's any more. */
-  onFenced(worker: QueueWorker, offsetVersion: number | undefined): void
+  onRefused(worker: QueueWorker, result: CommitResult): void
   emit: EventListener
   clock: Clock
   random: () => number
@@ -62,6 +62,8 @@ export type QueueStatus = {
   running: number
   /** When a pull was last answered, milliseconds since 1970. */
   lastPullAtMs: number | undefined
+  /** How many pulls in a row have failed; 0 if the last one was answered. */
+  failedPulls: number
 }
 
 /**
@@ -189,7 +191,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
     },
     settleCommit(sent, result) {
       if (result.outcome === 'advanced' || result.outcome === 'unchanged') committed = Math.max(committed, sent.offset)
-      else if (state !== 'ended') deps.onFenced(worker, result.offsetVersion)
+      else if (state !== 'ended') deps.onRefused(worker, result)
     },
     status: () => ({
       topicName,
@@ -200,6 +202,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       buffered: buffer.messages,
       running: dispatch.running,
       lastPullAtMs: pull.lastPullAtMs,
+      failedPulls: pull.failures,
     }),
   }
   worker.update(assigned)
