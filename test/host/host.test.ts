@@ -3,7 +3,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { get } from 'node:http'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
@@ -14,6 +13,7 @@ import { checkHistory } from '../checker/check.ts'
 import { createHistory, type History } from '../checker/history.ts'
 import { explain } from '../checker/violation.ts'
 import { dynoxide } from '../support/engines.ts'
+import { freePort } from '../support/free-port.ts'
 
 const program = fileURLToPath(new URL('../../bin/pmq.ts', import.meta.url))
 
@@ -48,16 +48,6 @@ async function end(
     await gone
   }
   return { code: host.child.exitCode, signal: host.child.signalCode }
-}
-
-/** A port that is free now, for a host that has to come back at the same one. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address ? address.port : 0
 }
 
 /** Reads all of a topic's queues from the start, as a group of one's own would. */
@@ -95,6 +85,7 @@ describe('the host on one machine', () => {
   after(() => rm(folder, { recursive: true }))
 
   test('loses nothing and stores nothing twice when it is killed in the middle of writes and started again', async () => {
+    // The host has to come back at the same one.
     const port = await freePort()
     const args = ['--port', String(port), '--dir', join(folder, 'killed')]
     let host = await startHost(args)

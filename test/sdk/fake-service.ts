@@ -60,7 +60,6 @@ export function createFakeService(clock: ManualClock) {
       service.mostInFlight.set(operation, Math.max(running, service.mostInFlight.get(operation) ?? 0))
       requests.push({ operation, request, atMs: clock.monotonic() })
       try {
-        if (operation === 'publish') log.checkAttempt(request)
         return await serve(operation, request, options)
       } catch (thrown) {
         // A broken duty of the client must end the test, not be tried again.
@@ -76,6 +75,7 @@ export function createFakeService(clock: ManualClock) {
     const { signal } = options
     if (signal?.aborted) throw new PmqClientError('aborted', 'given up')
     const fault = service.onRequest(operation, request)
+    if (operation === 'publish') log.checkAttempt(request, mayBeStored(fault))
     if (fault?.kind === 'unreachable') throw new PmqClientError('unreachable', 'nobody listens')
     if (fault?.kind === 'lose_request') throw new PmqClientError('connection_lost', 'the request was lost')
     if (fault?.kind === 'fail') throw fault.error
@@ -123,6 +123,11 @@ export function createFakeService(clock: ManualClock) {
   }
 
   return service
+}
+
+/** Whether the client has to take a request for one that may have done something. */
+function mayBeStored(fault: Fault | undefined): boolean {
+  return fault?.kind === 'fail' ? fault.error.inDoubt : fault?.kind !== 'unreachable'
 }
 
 export type FakeService = ReturnType<typeof createFakeService>

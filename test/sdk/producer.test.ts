@@ -427,7 +427,7 @@ suite('deadline', () => {
 
   test('the deadline of one does not end the request for the others', async () => {
     const { producer, clock, meet, service } = setUp({ publishTimeoutMs: 10_000, maxInFlight: 1 })
-    meet({ kind: 'delay', ms: 5_000 }, { kind: 'hang' })
+    meet({ kind: 'delay', ms: 5_000 }, { kind: 'delay', ms: 7_000 })
     const first = producer.publish('orders', { body: 'first' })
     await settle()
     const early = failureOf(producer.publish('orders', { body: 'early' }))
@@ -441,6 +441,97 @@ suite('deadline', () => {
       service.log.stored('orders').map(({ message }) => message.body),
       ['first', 'early', 'late'],
     )
+    assert.equal(service.count('publish'), 2)
+  })
+
+  /** Two publishes that wait for the same request, which is made 5 s after the first of them, and 1 s after the other. */
+  async function gatherTwo({ meet, producer, clock }: ReturnType<typeof setUp>, ...faults: Fault[]) {
+    const settledAt = { early: 0, late: 0 }
+    meet({ kind: 'delay', ms: 5_000 }, ...faults)
+    const first = producer.publish('orders', { body: 'first' })
+    await settle()
+    const noteTime = (body: 'early' | 'late') => () => {
+      settledAt[body] = clock.monotonic()
+    }
+    const early = producer.publish('orders', { body: 'early' }).finally(noteTime('early'))
+    early.catch(() => undefined)
+    await clock.advance(4_000)
+    const late = producer.publish('orders', { body: 'late' }).finally(noteTime('late'))
+    late.catch(() => undefined)
+    await clock.advance(1_000)
+    await first
+    return { early, late, settledAt }
+  }
+
+  test('of two in a request that is not answered each is given up in its time, and nothing is sent again', async () => {
+    const all = setUp({ publishTimeoutMs: 10_000, maxInFlight: 1 })
+    const { early, late, settledAt } = await gatherTwo(all, { kind: 'hang' })
+    await all.clock.advance(4_999)
+    assert.deepEqual(settledAt, { early: 0, late: 0 })
+    await all.clock.advance(1)
+    assert.equal((await failureOf(early)).outcome, 'unknown')
+    await all.clock.advance(10_000)
+    assert.equal((await failureOf(late)).outcome, 'unknown')
+    assert.deepEqual(settledAt, { early: 10_000, late: 14_000 })
+    assert.equal(all.service.count('publish'), 2)
+  })
+
+  test('what is given up while no attempt can have stored it is never stored', async () => {
+    const all = setUp({ publishTimeoutMs: 10_000, maxInFlight: 1 })
+    const slower = new PmqClientError('throttled', 'slower', { status: 429, retryAfterMs: 6_000 })
+    const { early, late, settledAt } = await gatherTwo(all, { kind: 'fail', error: slower })
+    await all.clock.advance(10_000)
+    const { outcome, message } = await failureOf(early)
+    assert.equal(outcome, 'not_stored')
+    assert.match(message, /it is not stored\. Attempts: 1/)
+    await late
+    // In time also while the service is left in peace, and that is not cut short.
+    assert.deepEqual(settledAt, { early: 10_000, late: 11_000 })
+    const sent = all.publishes().map(({ request }) => request.msgs?.map(({ body }) => body))
+    assert.deepEqual(sent, [['first'], ['early', 'late'], ['late']])
+    assert.deepEqual(
+      all.service.log.stored('orders').map(({ message }) => message.body),
+      ['first', 'late'],
+    )
+  })
+
+  test('what may be stored already stays in the request when it is given up', async () => {
+    const all = setUp({ publishTimeoutMs: 10_000, maxInFlight: 1 })
+    const failed = new PmqClientError('unavailable', '503', { status: 503, retryAfterMs: 6_000 })
+    const { early, late } = await gatherTwo(all, { kind: 'fail', error: failed })
+    await all.clock.advance(10_000)
+    assert.equal((await failureOf(early)).outcome, 'unknown')
+    await late
+    const sent = all.publishes().map(({ request }) => request.msgs?.map(({ body }) => body))
+    assert.deepEqual(sent, [['first'], ['early', 'late'], ['early', 'late']])
+  })
+
+  test('an attempt that had all the time is the last one, also when its timer fires early', async () => {
+    const { clock, service } = setUp()
+    service.onRequest = operation => (operation === 'publish' ? { kind: 'hang' } : undefined)
+    const { producer } = createClient({
+      transport: (path, request, options) =>
+        service.transport(path, request, { ...options, timeoutMs: options.timeoutMs - 1.5 }),
+      clock,
+      random: () => 0,
+    })
+    const failed = failureOf(producer({ publishTimeoutMs: 5_000 }).publish('orders', { body: 'a' }))
+    await clock.advance(5_000)
+    assert.equal((await failed).outcome, 'unknown')
+    assert.equal(service.count('publish'), 1)
+  })
+
+  test('a publish is given up in time while the queues of its topic are asked for', async () => {
+    const { producer, clock, service } = setUp({ publishTimeoutMs: 12_000 })
+    service.onRequest = () => ({ kind: 'hang' })
+    const failed = failureOf(producer.publish('orders', { body: 'a' }))
+    await clock.advance(12_000)
+    const error = await failed
+    assert.equal(error.outcome, 'not_stored')
+    assert.match(error.message, /It was never sent/)
+    await clock.advance(10_000)
+    assert.equal(service.count('publish'), 0)
+    assert.equal(clock.sleeping, 0)
   })
 })
 

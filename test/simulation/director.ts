@@ -8,6 +8,7 @@ import type { World } from './world/world.ts'
 export function direct(world: World, cast: Cast, plan: Plan, dice: Dice): { stop(): void } {
   const { scheduler, service, weather, shared, history } = world
   let isOver = false
+  let brownouts = 0
   const later = (ms: number, act: () => void) => void scheduler.after(ms, () => !isOver && act())
   const someGroup = () => dice.pick(plan.groups as [Plan['groups'][0]])
   const someContainer = () => dice.pick(service.containers() as [ReturnType<typeof service.containers>[0]])
@@ -65,10 +66,11 @@ export function direct(world: World, cast: Cast, plan: Plan, dice: Dice): { stop
       later(dice.spread(1, 300), container.resume)
     },
     () => {
-      const before = weather.throttled
+      brownouts++
       weather.throttled = 0.9
       later(dice.spread(500, 15_000), () => {
-        weather.throttled = before
+        // Another one may have begun meanwhile.
+        if (--brownouts === 0) weather.throttled = plan.weather.throttled
       })
     },
     () => void reset(somePlace()),

@@ -30,8 +30,8 @@ export type PoolOptions = {
   onReport: (report: Report) => boolean | undefined
 }
 
-/** A seed takes a tenth of a second. */
-const patienceMs = 60_000
+/** A seed takes a tenth of a second; but the machine may have other things to do. */
+const patienceMs = 100_000
 
 /** Plays seeds in several processes. Resolves when all are played and the processes are gone. */
 export async function playSeeds(options: PoolOptions): Promise<void> {

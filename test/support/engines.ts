@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
-import { createServer } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { freePort } from './free-port.ts'
 
 /** A DynamoDB engine that a test file can run against; `skip` says why it cannot. */
 export type Engine = { name: string; skip?: string; start(): Promise<RunningEngine> }
@@ -118,16 +118,6 @@ async function spawnLeashed(command: string, args: string[]) {
 }
 
 const hasEnded = (child: ChildProcess) => child.exitCode !== null || child.signalCode !== null
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('the listener has no port')
-  return address.port
-}
 
 /** True once a request is answered: an engine may listen long before it has loaded what it needs for its first one. */
 async function answers(port: number): Promise<boolean> {

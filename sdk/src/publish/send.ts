@@ -1,6 +1,6 @@
 import { type Backoff, fullJitterMs } from '../../../core/protocol/backoff.ts'
 import type { Clock } from '../../../core/protocol/clock.ts'
-import type { PublishMessage, PublishRequest } from '../../../core/protocol/publish.ts'
+import type { PublishMessage, PublishRequest, PublishResponse } from '../../../core/protocol/publish.ts'
 import type { Api } from '../api.ts'
 import { asClientError, PmqClientError, PublishError } from '../errors.ts'
 import type { EventListener } from '../events.ts'
@@ -26,40 +26,52 @@ export type SendDeps = {
 const retryBackoff: Backoff = { baseMs: 50, maxMs: 5_000 }
 
 /**
- * Sends parts as one request until each of them has an outcome: an answer, or its deadline. Every attempt carries the
- * same publishId, the same messages and the same queue, so that the service can find what an earlier one stored. A part
- * whose deadline has passed is told so; the request goes on for the others, and keeps its messages.
- *
- * Never rejects. Ends at the latest with the deadline of its last part.
+ * Node's timers may fire this much early. An attempt that was given all of the time that was left is the last one, also
+ * then: another one would overlap it.
  */
-export async function sendParts(deps: SendDeps, topicName: string, parts: Part[], lane: Lane): Promise<void> {
+const timerSlackMs = 2
+
+/**
+ * Sends parts as one request until each of them has an outcome: an answer, or its deadline. Every attempt carries the
+ * same publishId, the same messages and the same queue, so that the service can find what an earlier one stored.
+ *
+ * A part is told its deadline in time, whatever goes on. It ends no attempt: the service may still be at work on that, and
+ * would store the others twice if they were sent again meanwhile. So an attempt has as long as its last part. The messages
+ * of a part that is over stay in the request, unless no attempt can have stored them: then nothing may store them later.
+ *
+ * Never rejects.
+ */
+export async function sendParts(deps: SendDeps, topicName: string, given: Part[], lane: Lane): Promise<void> {
   const { clock, api } = deps
-  const isKeyed = parts[0]?.messages[0]?.key !== undefined
-  const messages = joinMessages(parts)
+  const isKeyed = given[0]?.messages[0]?.key !== undefined
+  const deadlineMs = Math.max(...given.map(({ call }) => call.deadlineMs))
+  let parts = given
+  let messages = joinMessages(parts)
   const request: PublishRequest = { topicName, msgs: messages, publishId: deps.newPublishId() }
   let attempt = 0
   let firstSentAtMs = 0
+  /** An attempt is not answered yet. */
+  let isUnderWay = false
+  /** An attempt that is over may have stored something. */
   let isInDoubt = false
   let known: (Outcome | undefined)[] | undefined
   let lastError: PmqClientError | undefined
 
   for (let retry = 0; ; retry++) {
-    const deadlineMs = settleOverdue()
-    if (deadlineMs === undefined) return
+    if (settleOverdue() === undefined) return
 
     let waitMs: number
     try {
-      // Until the first attempt the queue is free to choose; from then on it is where the service will look.
-      if (attempt === 0) request.queueId = await chooseQueue(deps, topicName, lane)
-      const nowMs = clock.monotonic()
-      if (nowMs >= deadlineMs) continue
-      if (attempt === 0) firstSentAtMs = nowMs
-      request.attempt = ++attempt
-      request.attemptAgeMs = Math.ceil(nowMs - firstSentAtMs)
-      const timeoutMs = Math.min(deps.requestTimeoutMs, deadlineMs - nowMs)
-      const answer = readPublishAnswer(await api.publish(request, { timeoutMs }), messages.length, isInDoubt)
+      if (attempt === 0) {
+        // Until the first attempt the queue is free to choose; from then on it is where the service will look.
+        const untilMs = clock.monotonic() + deps.requestTimeoutMs
+        request.queueId = await settlingInTime(chooseQueue(deps, topicName, lane), untilMs)
+        if (settleOverdue() === undefined) return
+      }
+      if (!isInDoubt) leaveOutSettled()
+      const answer = readPublishAnswer(await publish(), messages.length, isInDoubt)
       known = known ? merge(known, answer.outcomes) : answer.outcomes
-      if (!isKeyed && answer.queueId !== undefined && answer.queueId !== lane.queueId) {
+      if (!isKeyed && answer.queueId !== undefined && answer.queueId !== request.queueId) {
         lane.queueId = answer.queueId
         lane.settledUntilMs = clock.monotonic() + settleMs
       }
@@ -75,7 +87,53 @@ export async function sendParts(deps: SendDeps, topicName: string, parts: Part[]
       waitMs = Math.max(fullJitterMs(retryBackoff, retry, deps.random), lastError.retryAfterMs ?? 0)
     }
     deps.emit({ type: 'request_failed', operation: 'publish', topicName, error: lastError, retryInMs: waitMs })
-    await clock.sleep(Math.max(0, Math.min(waitMs, deadlineMs - clock.monotonic())))
+    const nowMs = clock.monotonic()
+    const untilMs = Math.min(nowMs + waitMs, deadlineMs)
+    await settlingInTime(clock.sleep(Math.max(0, untilMs - nowMs)), untilMs)
+  }
+
+  async function publish(): Promise<PublishResponse> {
+    const nowMs = clock.monotonic()
+    if (attempt === 0) firstSentAtMs = nowMs
+    request.attempt = ++attempt
+    request.attemptAgeMs = Math.ceil(nowMs - firstSentAtMs)
+    const untilMs = Math.min(nowMs + deps.requestTimeoutMs, deadlineMs)
+    isUnderWay = true
+    try {
+      return await settlingInTime(api.publish(request, { timeoutMs: untilMs - nowMs }), untilMs)
+    } finally {
+      isUnderWay = false
+    }
+  }
+
+  /** Waits for `work`, which ends by itself at `untilMs`. Tells meanwhile each part whose time is over before that. */
+  async function settlingInTime<T>(work: Promise<T>, untilMs: number): Promise<T> {
+    const nextMs = settleOverdue()
+    // As a rule nobody's time is over so soon; a controller costs some microseconds.
+    if (nextMs === undefined || nextMs >= untilMs) return work
+    const ended = new AbortController()
+    void settleFrom(nextMs, untilMs, ended.signal)
+    try {
+      return await work
+    } finally {
+      ended.abort()
+    }
+  }
+
+  async function settleFrom(firstMs: number, untilMs: number, ended: AbortSignal) {
+    for (let nextMs: number | undefined = firstMs; nextMs !== undefined && nextMs < untilMs; nextMs = settleOverdue()) {
+      await clock.sleep(nextMs - clock.monotonic(), ended)
+      // How the work ended is to be read first: it may say what became of the parts.
+      if (ended.aborted) return
+    }
+  }
+
+  /** A part of which nothing can be stored must not be stored later. */
+  function leaveOutSettled() {
+    if (!parts.some(part => part.isSettled)) return
+    parts = parts.filter(part => !part.isSettled)
+    messages = joinMessages(parts)
+    request.msgs = messages
   }
 
   /** Tells the parts whose time is over; the earliest deadline of the others, or undefined if there are none. */
@@ -85,7 +143,7 @@ export async function sendParts(deps: SendDeps, topicName: string, parts: Part[]
     for (const [index, part] of parts.entries()) {
       const { deadlineMs } = part.call
       if (part.isSettled) continue
-      if (deadlineMs <= nowMs) {
+      if (deadlineMs - nowMs <= timerSlackMs) {
         lane.queueId = undefined
         settleWithKnown(part, index, deadlineError())
       } else if (earliestMs === undefined || deadlineMs < earliestMs) earliestMs = deadlineMs
@@ -119,8 +177,9 @@ export async function sendParts(deps: SendDeps, topicName: string, parts: Part[]
 
   function deadlineError(): PublishError {
     const sent = attempt === 0 ? 'It was never sent.' : `Attempts: ${attempt}.`
-    const outcome = isInDoubt ? 'unknown' : 'not_stored'
-    const told = isInDoubt ? 'it may be stored or not' : 'it is not stored'
+    const mayBeStored = isInDoubt || isUnderWay
+    const outcome = mayBeStored ? 'unknown' : 'not_stored'
+    const told = mayBeStored ? 'it may be stored or not' : 'it is not stored'
     const text = `The publish had no final answer within ${deps.publishTimeoutMs} ms; ${told}. ${sent}`
     return new PublishError('deadline_exceeded', text, { cause: lastError, outcome })
   }
