@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { GroupView, TopicView } from '../../core/protocol/admin.ts'
+import { admin, type SubscriptionSettings, setUp } from '../../demo/admin.ts'
+import { endProcess, startHostProcess } from '../../demo/processes.ts'
+import { checkHistory } from '../checker/check.ts'
+import { createHistory, type HistoryEvent } from '../checker/history.ts'
+import { mergeHistories } from '../checker/merge.ts'
+import { explain } from '../checker/violation.ts'
+import { type Child, startChild } from './child.ts'
+import { now } from './now.ts'
+import type { ConsumerPlan } from './programs/consumer.ts'
+import type { PublisherPlan } from './programs/publisher.ts'
+import { handledBy } from './reading.ts'
+import { until } from './until.ts'
+
+export type ScenePlan = {
+  queues: number
+  /** Above what a busy machine may keep a consumer waiting, where none is to be given up. */
+  sessionTimeoutSeconds: number
+  settings?: SubscriptionSettings
+}
+
+export type Scene = Awaited<ReturnType<typeof openScene>>
+
+const topicName = 'orders'
+const groupName = 'billing'
+
+/** A host with a topic and a group, and the programs that use it: all of them processes. */
+export async function openScene({ queues, sessionTimeoutSeconds, settings }: ScenePlan) {
+  const folder = await mkdtemp(join(tmpdir(), 'pmq-processes-'))
+  const consumers: Child[] = []
+  const publishers: Child[] = []
+  const children = () => [...consumers, ...publishers]
+  const history = createHistory(now)
+  let host = await startHostProcess(join(folder, 'data'), sessionTimeoutSeconds)
+  const { url } = host
+  const perCall = { threadSize: 4, consumerBatchSize: 5, maxPullTimeSeconds: 1 }
+  await setUp(url, topicName, queues, groupName, { ...perCall, ...settings })
+
+  const killAll = () => [...children().map(child => child.end('SIGKILL')), endProcess(host.child, 'SIGKILL')]
+  // Also where the test's own process is about to end without having come to its end.
+  process.once('exit', killAll)
+
+  const group = () => admin(url, 'GET', `/groups/${groupName}`) as Promise<GroupView>
+  const lag = async () => (await group()).queues.reduce((sum, queue) => sum + queue.lag, 0)
+
+  return {
+    folder,
+    group,
+
+    consumer(name: string, plan: Partial<ConsumerPlan> = {}): Child {
+      const defaults = { options: {}, workMs: 5, hangsAtFirst: false }
+      const child = startChild('consumer', { name, url, groupName, topicName, ...defaults, ...plan })
+      consumers.push(child)
+      return child
+    },
+
+    publisher(name: string, plan: Partial<PublisherPlan> = {}): Child {
+      const defaults = { producers: [{ publishTimeoutMs: 60_000 }], requestTimeoutMs: 10_000, messagesPerTick: 5 }
+      const child = startChild('publisher', { name, url, topicName, ...defaults, ...plan })
+      publishers.push(child)
+      return child
+    },
+
+    signalHost: (signal: 'SIGSTOP' | 'SIGCONT') => void host.child.kill(signal),
+
+    killHost: () => endProcess(host.child, 'SIGKILL'),
+
+    /** On the same folder and port as before. */
+    async startHost() {
+      host = await startHostProcess(join(folder, 'data'), sessionTimeoutSeconds, Number(new URL(url).port))
+    },
+
+    /** Until the view of the group shows that these consumers, and no others, own the queues. */
+    ownedBy: (...owners: Child[]) =>
+      until(`the queues are owned by ${owners.map(({ name }) => name).join(', ')}`, async () => {
+        const found = new Set((await group()).queues.map(queue => queue.consumerName ?? 'nobody'))
+        return found.size === owners.length && owners.every(owner => found.has(serviceName(owner) ?? 'not known yet'))
+      }),
+
+    /** How many messages the topic has. */
+    async stored(): Promise<number> {
+      const topic = (await admin(url, 'GET', `/topics/${topicName}`)) as TopicView
+      return topic.queues.reduce((sum, queue) => sum + queue.nextOffset - 1, 0)
+    },
+
+    /**
+     * Lets the publishers end, waits until the group has worked through everything, stops the consumers, and has the
+     * checker judge. Returns all that happened.
+     */
+    async finish(): Promise<HistoryEvent[]> {
+      await Promise.all(publishers.map(child => child.end('end')))
+      const acknowledged = new Set(publishers.flatMap(placesOf))
+      const unhandled = () => {
+        const handled = new Set(consumers.flatMap(handledBy))
+        return [...acknowledged].filter(place => !handled.has(place))
+      }
+      // In vain where something is lost; then it is for the checker to say what.
+      const patience = until('all is handled', async () => unhandled().length === 0 && (await lag()) === 0)
+      await patience.catch(() => undefined)
+      history.drained('test', { group: groupName })
+      await Promise.all(consumers.map(child => child.end('SIGTERM')))
+      const events = mergeHistories([...children().map(child => child.history), history.events])
+      assert.deepEqual([...children().flatMap(child => child.defects), explain(checkHistory(events))], [''])
+      assert.ok(acknowledged.size > 0)
+      assert.deepEqual(unhandled(), [])
+      assert.equal(await lag(), 0)
+      return events
+    },
+
+    async [Symbol.asyncDispose]() {
+      process.off('exit', killAll)
+      await Promise.all(killAll())
+      await rm(folder, { recursive: true })
+    },
+  }
+}
+
+const placesOf = (child: Child) =>
+  child.events('publish-ok').flatMap(({ placed }) => placed.map(({ queueId, offset }) => `${queueId}/${offset}`))
+
+/** The name by which the service knows a consumer. */
+const serviceName = (child: Child) => child.told.find(({ type }) => type === 'registered')?.consumerName
