@@ -30,10 +30,9 @@ test('consumers and a publisher that are there before the host begin when it com
   }
   await scene.finish()
 
+  // A publish that has this much time is acknowledged in the end, and stored once.
   const sent = publisher.events('publish-invoke').flatMap(({ messages }) => messages.map(({ value }) => value))
-  const distinct = new Set(sent).size
-  assert.equal(await scene.stored(), distinct)
-  assert.equal(new Set(consumers.flatMap(handledBy)).size, distinct)
+  assert.equal(await scene.stored(), new Set(sent).size)
 })
 
 const asksInVain = (child: Child) => child.told.some(({ code }) => code === 'unreachable')

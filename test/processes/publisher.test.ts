@@ -38,6 +38,7 @@ test('a publisher suspended in the middle of publishes, beyond its time-outs, st
   await until('it goes on', () => answersSince(publisher, answeredAt) >= 200)
   await scene.finish()
 
+  // Each value has a place of its own.
   const values = consumers.flatMap(child => child.events('handle-end')).map(({ value }) => value)
   assert.equal(await scene.stored(), new Set(values).size)
 })
