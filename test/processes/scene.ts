@@ -38,8 +38,9 @@ export async function openScene({ queues, sessionTimeoutSeconds, settings }: Sce
   let host = await startHostProcess(join(folder, 'data'), sessionTimeoutSeconds)
   const { url } = host
   const killAll = () => [...children().map(child => child.end('SIGKILL')), endProcess(host.child, 'SIGKILL')]
-  // Also where the test's own process is about to end without having come to its end.
-  process.once('exit', killAll)
+  // Also where the test's own process ends before the test does, or is told to by the runner.
+  const leave = () => process.exit(1)
+  process.once('exit', killAll).once('SIGTERM', leave)
   const defaults = { threadSize: 4, consumerBatchSize: 5, maxPullTimeSeconds: 1 }
   await setUp(url, topicName, queues, groupName, { ...defaults, ...settings })
 
@@ -106,7 +107,7 @@ export async function openScene({ queues, sessionTimeoutSeconds, settings }: Sce
     },
 
     async [Symbol.asyncDispose]() {
-      process.off('exit', killAll)
+      process.off('exit', killAll).off('SIGTERM', leave)
       await Promise.all(killAll())
       await rm(folder, { recursive: true })
     },
