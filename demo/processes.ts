@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 
-/** Starts a program of this folder as a process of its own, which tells its parent things by messages. */
+/** Starts a program, one of this folder or by its URL, as a process of its own, which tells its parent things by messages. */
 export function startProcess(file: string, args: string[]): ChildProcess {
   return fork(fileURLToPath(new URL(file, import.meta.url)), args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
 }
@@ -15,10 +15,10 @@ export async function endProcess(child: ChildProcess, signal?: NodeJS.Signals): 
   await gone
 }
 
-/** Starts the host on a free port with a folder of its own, and returns its URL once it listens. */
-export async function startHostProcess(folder: string, sessionTimeoutSeconds: number): Promise<HostProcess> {
+/** Starts the host on its folder, at a free port unless told otherwise, and returns its URL once it listens. */
+export async function startHostProcess(folder: string, sessionTimeoutSeconds: number, port = 0): Promise<HostProcess> {
   const file = fileURLToPath(new URL('../bin/pmq.ts', import.meta.url))
-  const args = ['start', '--port', '0', '--dir', folder, '--session-timeout', String(sessionTimeoutSeconds)]
+  const args = ['start', '--port', `${port}`, '--dir', folder, '--session-timeout', `${sessionTimeoutSeconds}`]
   const child = fork(file, args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
   const url = await readUrl(child)
   return { child, url }
