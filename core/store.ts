@@ -139,8 +139,11 @@ export interface RegistryStore {
   askRebalance(groupName: string): Promise<Group | undefined>
   /** Raises `metaVersion` and `version`: offsets or settings have changed. Answers with the group as it is then. */
   raiseMeta(groupName: string): Promise<Group | undefined>
-  /** Closes a rebalance that answered `asked`; raises `rbVersion` and `version` if it moved anything. */
-  finishRebalance(done: RebalanceDone): Promise<'done' | 'conflict'>
+  /**
+   * Closes a rebalance that answered `asked`; raises `rbVersion` and `version` if it moved anything. `asked_again`: it is
+   * closed, and more has been asked meanwhile.
+   */
+  finishRebalance(done: RebalanceDone): Promise<'done' | 'asked_again' | 'conflict'>
   /** Groups that the tick has to look at: a rebalance was asked for, or they have members. */
   listAwakeGroups(): Promise<AwakeGroup[]>
   /** Lets a group sleep, unless it was asked something since. */
@@ -173,11 +176,11 @@ export interface RegistryStore {
   /** Consumers that have registered and joined no group yet. */
   listNewcomers(): Promise<number[]>
   /**
-   * Joins: records the member and the group at its consumer, raises `rebalanceAsked`, wakes the group. Who joins again
-   * keeps its `joinedAtMs`.
+   * Records the member, and the group at its consumer; who joins again keeps its `joinedAtMs`. Nothing of the group's own
+   * is written, so that a thousand may join at once: `askRebalance` comes after.
    */
-  joinGroup(member: Member): Promise<'joined' | 'unknown_consumer' | 'unknown_group'>
-  /** Leaves: removes the member, raises `rebalanceAsked`, wakes the group. */
+  joinGroup(member: Member): Promise<'joined' | 'unknown_consumer'>
+  /** Removes the member. `askRebalance` comes after. */
   leaveGroup(groupName: string, consumerId: number): Promise<'left' | 'not_a_member'>
   /** Forgets a consumer; with `heartbeatBeforeMs` only if its last heartbeat is older. Answers with what it was. */
   removeConsumer(consumerId: number, options?: { heartbeatBeforeMs: number }): Promise<Consumer | undefined>

@@ -1,5 +1,6 @@
 import { type Core, groupHasChanged } from '../core.ts'
 import { forEachOf } from '../for-each-of.ts'
+import { askRebalance } from '../group/ask.ts'
 import { isWritable } from '../log/placement.ts'
 import type { Queue, TopicSnapshot } from '../model.ts'
 import type { AddQueuesRequest, ChangeQueueRequest, TopicView } from '../protocol/admin.ts'
@@ -90,8 +91,7 @@ async function refuseIfNeeded(core: Core, groupName: string, { queueId }: Queue,
 async function tellGroups(core: Core, { topic, groupNames }: TopicSnapshot): Promise<void> {
   core.topics.forget(topic.name)
   await forEachOf(groupNames, async groupName => {
-    await core.store.askRebalance(groupName)
-    await core.bus.groupChanged(groupName)
+    await askRebalance(core, groupName)
     groupHasChanged(core, groupName)
   })
 }

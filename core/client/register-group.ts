@@ -1,4 +1,5 @@
 import type { Core } from '../core.ts'
+import { askRebalance } from '../group/ask.ts'
 import { ensureCopy, NameTakenError } from '../group/copies.ts'
 import { consumerCopyName, noSubEnv, subEnvCopyName } from '../group/copy-names.ts'
 import { joinGroup } from '../group/join.ts'
@@ -81,9 +82,13 @@ async function joinOne(
     return { ...refused(`another consumer has taken the place ${instanceId} in group ${groupName}`), replaced: true }
   }
   if (group.mode !== 'broadcast') {
-    await core.bus.groupChanged(groupName)
-    return { name: groupName }
+    if (await askRebalance(core, groupName)) return { name: groupName }
+    // It was removed meanwhile.
+    await core.store.leaveGroup(groupName, consumerId)
+    return refused(`consumergroup_${groupName}不存在`)
   }
+  // Its queues are made here and now; the tick looks after its members.
+  await core.store.askRebalance(groupName)
   const copyName = consumerCopyName(groupName, consumerId)
   await ensureCopy(core, group, copyName, { groupName, consumerId })
   return { name: copyName }

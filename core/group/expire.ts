@@ -1,5 +1,6 @@
 import { type Core, groupHasChanged } from '../core.ts'
 import type { GroupSnapshot } from '../model.ts'
+import { askRebalance } from './ask.ts'
 import { removeGroup } from './copies.ts'
 import { consumerCopyName } from './copy-names.ts'
 
@@ -35,8 +36,9 @@ export async function leave(core: Core, consumerId: number, groupNames: readonly
       const copyName = consumerCopyName(groupName, consumerId)
       await removeGroup(core, copyName)
       groupHasChanged(core, copyName)
+      await core.store.askRebalance(groupName)
     } else {
-      await core.bus.groupChanged(groupName)
+      await askRebalance(core, groupName)
     }
   }
 }

@@ -28,8 +28,10 @@ export async function rebalance(core: Core, groupName: string): Promise<'done' |
       const outcome = await runOnce(core, groupName, moves)
       if (outcome === 'conflict') continue
       if (outcome === 'unknown_group') return outcome
-      if (outcome === 'closed' || run > 0) groupHasChanged(core, groupName)
-      return 'done'
+      if (outcome === 'done' || run > 0) groupHasChanged(core, groupName)
+      // Who has asked meanwhile has told nobody else (`ask.ts`).
+      if (outcome !== 'asked_again') return 'done'
+      moves.areUntold = false
     } catch (error) {
       // What was under way may have been done, and nobody else knows of it: a run from the beginning finds out.
       if (!(error instanceof StoreError) || failures++ === maxFailures) throw error
@@ -39,7 +41,7 @@ export async function rebalance(core: Core, groupName: string): Promise<'done' |
 }
 
 /** Each conflict means that another run or a new request has moved on; after this many the tick may try. */
-const maxRuns = 10
+const maxRuns = 20
 const maxFailures = 3
 
 /** `areUntold`: moves of this call, certain or not, of which no close of its own has told; others may have closed before. */
@@ -49,7 +51,7 @@ async function runOnce(
   core: Core,
   groupName: string,
   moves: Moves,
-): Promise<'closed' | 'nothing_owed' | 'conflict' | 'unknown_group'> {
+): Promise<'done' | 'asked_again' | 'nothing_owed' | 'conflict' | 'unknown_group'> {
   const snapshot = await core.store.readGroup(groupName)
   if (snapshot === undefined) return 'unknown_group'
   if (!moves.areUntold && !isRebalanceOwed(core, snapshot)) return 'nothing_owed'
@@ -73,14 +75,13 @@ async function runOnce(
     moves.areUntold = wereUntold
     return 'conflict'
   }
-  const outcome = await core.store.finishRebalance({
+  return core.store.finishRebalance({
     groupName,
     asked: group.rebalanceAsked,
     moved: moves.areUntold || hasUntold(snapshot),
     expectedRbVersion: group.rbVersion,
     nowMs: core.clock.now(),
   })
-  return outcome === 'done' ? 'closed' : 'conflict'
 }
 
 /**

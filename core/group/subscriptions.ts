@@ -55,6 +55,6 @@ export async function tellAssignment(core: Core, groupName: string): Promise<voi
     const { rebalanceDone: asked, rbVersion: expectedRbVersion } = group
     const nowMs = core.clock.now()
     const outcome = await core.store.finishRebalance({ groupName, asked, moved: true, expectedRbVersion, nowMs })
-    if (outcome === 'done') return groupHasChanged(core, groupName)
+    if (outcome !== 'conflict') return groupHasChanged(core, groupName)
   }
 }

@@ -1,4 +1,3 @@
-import type { TransactWriteItem } from '@aws-sdk/client-dynamodb'
 import { keys } from '../keys.ts'
 import { num } from './attributes.ts'
 import { exists, expressions } from './expressions.ts'
@@ -30,7 +29,7 @@ export const assignmentRaise =
  * the item goes when the group sleeps, and a count that began again would let a slow tick, which read the old item,
  * put the group to sleep over what the new one asks. It is blind, so waking never meets a condition.
  */
-export function wake({ registryTable, random }: RegistryContext, groupName: string): TransactWriteItem {
+export function wake({ registryTable: TableName, random }: RegistryContext, groupName: string) {
   const asked = Math.floor(random() * Number.MAX_SAFE_INTEGER)
-  return { Put: { TableName: registryTable, Item: { ...itemKey(keys.awake(groupName)), asked: num(asked) } } }
+  return { Put: { TableName, Item: { ...itemKey(keys.awake(groupName)), asked: num(asked) } } }
 }

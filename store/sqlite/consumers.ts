@@ -1,8 +1,7 @@
-import type { Consumer, Group, Member } from '../../core/model.ts'
+import type { Consumer, Member } from '../../core/model.ts'
 import type { RegistryStore } from '../../core/store.ts'
 import { keys } from '../keys.ts'
 import type { Database } from './database.ts'
-import { askAndWake } from './groups.ts'
 import type { Records } from './records.ts'
 
 type ConsumerOperations = Pick<
@@ -50,25 +49,17 @@ export function createConsumers(database: Database, written: Records, durable: R
       database.write(() => {
         const consumer = written.get<Consumer>(keys.consumer(member.consumerId))
         if (!consumer) return 'unknown_consumer'
-        const group = written.get<Group>(keys.group(member.groupName))
-        if (!group) return 'unknown_group'
         const key = keys.member(member.groupName, member.consumerId)
         const joinedAtMs = written.get<Member>(key)?.joinedAtMs ?? member.joinedAtMs
         written.put(key, { ...member, joinedAtMs })
         const groupNames = [...new Set([...consumer.groupNames, member.groupName])].sort()
         written.put(keys.consumer(member.consumerId), { ...consumer, groupNames })
         written.delete(keys.newcomer(member.consumerId))
-        askAndWake(written, group)
         return 'joined'
       }),
 
     leaveGroup: (groupName, consumerId) =>
-      database.write(() => {
-        if (!written.delete(keys.member(groupName, consumerId))) return 'not_a_member'
-        const group = written.get<Group>(keys.group(groupName))
-        if (group) askAndWake(written, group)
-        return 'left'
-      }),
+      database.write(() => (written.delete(keys.member(groupName, consumerId)) ? 'left' : 'not_a_member')),
 
     removeConsumer: (consumerId, options) =>
       database.write(() => {

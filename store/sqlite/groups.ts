@@ -186,7 +186,7 @@ export function createGroups(database: Database, written: Records, durable: Reco
         const finished = group && finishRebalance(group, done)
         if (!finished) return 'conflict'
         written.put(keys.group(done.groupName), finished)
-        return 'done'
+        return finished.rebalanceAsked > done.asked ? 'asked_again' : 'done'
       }),
 
     listAwakeGroups: () =>
@@ -256,7 +256,7 @@ export function createGroups(database: Database, written: Records, durable: Reco
  * Records that a group is owed a rebalance, and puts it among those that the tick looks at. The count only grows, so that
  * it also tells whether a group was asked something since the tick has read it.
  */
-export function askAndWake(written: Records, group: Group): Group {
+function askAndWake(written: Records, group: Group): Group {
   const asked = askRebalance(group)
   written.put(keys.group(group.name), asked)
   written.put(keys.awake(group.name), { asked: asked.rebalanceAsked })

@@ -77,6 +77,7 @@ describe('a tick', () => {
     await run()
     assert.deepEqual(await awake(), [groupName])
     await store.leaveGroup(groupName, 1)
+    await store.askRebalance(groupName)
     await run()
     assert.deepEqual(await awake(), [])
     await store.createTopic(topicOf('bills'), [])
@@ -97,6 +98,7 @@ describe('a tick', () => {
     const { store: scripted, next } = scriptStore(store)
     next('sleepGroup', async call => {
       await store.joinGroup({ ...memberOf(groupName, 1), topicNames: [topicName] })
+      await store.askRebalance(groupName)
       return call.run()
     })
     await run(scripted)
@@ -187,9 +189,11 @@ describe('a tick', () => {
       registry.reset()
       const { seen, watch } = watchGroup(store)
       const through = (mind: string) =>
-        intercept(store, call =>
-          stage.step(mind, `${call.operation} ${JSON.stringify(call.args)}`, () => ({ done: () => watch(call) })),
-        )
+        intercept(store, call => {
+          // Nothing here changes what these say.
+          if (call.operation === 'listTopics' || call.operation === 'listNewcomers') return call.run()
+          return stage.step(mind, `${call.operation} ${JSON.stringify(call.args)}`, () => ({ done: () => watch(call) }))
+        })
       return {
         actors: { one: () => run(through('one')), other: () => run(through('other')) },
         world: () => [registry.dump(), seen.isUntold],

@@ -12,6 +12,7 @@ import { consumerOf, queueOf } from '../store/contract.ts'
 import { createManualClock } from '../support/manual-clock.ts'
 import {
   assertSettled,
+  closeRebalance,
   groupName,
   makeGroup,
   nowMs,
@@ -95,6 +96,7 @@ describe('one tick brings a group in order, and tells its consumers, after the p
       try {
         await makeGroup(registry.store, { owners, members })
         await before?.(registry.store)
+        await closeRebalance(registry.store)
         registry.keep()
         const whole = dyingAt(registry.store, Number.POSITIVE_INFINITY, true)
         await act(createProcess(whole.store))

@@ -10,7 +10,16 @@ import { intercept, scriptStore } from '../core/scripted-store.ts'
 import { createContainer } from '../log/containers.ts'
 import { consumerOf, groupOf, memberOf } from '../store/contract.ts'
 import { createManualClock } from '../support/manual-clock.ts'
-import { groupName, lookedBefore, makeGroup, nowMs, openRegistry, type Registry, read } from './groups.ts'
+import {
+  closeRebalance,
+  groupName,
+  lookedBefore,
+  makeGroup,
+  nowMs,
+  openRegistry,
+  type Registry,
+  read,
+} from './groups.ts'
 
 const sessionTimeoutMs = 30_000
 const clock = createManualClock(nowMs)
@@ -24,6 +33,7 @@ describe('the members of a group', () => {
     store = registry.store
     announced = []
     await makeGroup(store, { owners: [1, 2], members: [1, 2] })
+    await closeRebalance(store)
   })
   afterEach(() => registry.close())
 

@@ -62,6 +62,12 @@ export async function makeGroup(store: Store, group: { owners: number[]; members
   for (const consumerId of group.members) await join(store, consumerId)
 }
 
+/** Closes what is owed, so that who asks now is the first. */
+export async function closeRebalance(store: Store): Promise<void> {
+  const { rebalanceAsked: asked, rbVersion: expectedRbVersion } = (await read(store)).group
+  await store.finishRebalance({ groupName, asked, moved: false, expectedRbVersion, nowMs })
+}
+
 /** As if a container had looked half a session time-out ago as well: it gives nobody up whom it meets silent once. */
 export async function lookedBefore(core: Core, store: Store): Promise<Core> {
   const { members = [] } = (await store.readGroup(groupName)) ?? {}
@@ -76,6 +82,7 @@ export async function lookedBefore(core: Core, store: Store): Promise<Core> {
 export async function join(store: Store, consumerId: number, topicNames = [topicName]): Promise<void> {
   await store.registerConsumer(consumerOf(consumerId, `consumer-${consumerId}`, { heartbeatAtMs: nowMs }))
   await store.joinGroup({ ...memberOf(groupName, consumerId), topicNames })
+  await store.askRebalance(groupName)
 }
 
 export async function read(store: Store): Promise<GroupSnapshot> {
