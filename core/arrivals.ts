@@ -8,7 +8,7 @@ import type { Clock } from './protocol/clock.ts'
 export type Arrivals = {
   mark(topics: readonly string[]): Mark
   announce(topic: string): void
-  /** The same, but not more often than each `announceGapMs`: of many within a moment the first and the last are told. */
+  /** The same, but with a gap of `announceGapMs` or more in between: of many within a moment the first and the last are told. */
   announceInTurn(topic: string): void
   /** Resolves once anything was announced since the mark, or after `ms` milliseconds. */
   wait(mark: Mark, ms: number): Promise<'announced' | 'time' | 'closed'>
@@ -21,6 +21,9 @@ export type Mark = { topics: readonly string[]; seen: readonly number[] }
  * While a group of hundreds is handed around, its versions rise hundreds of times, and each time all of its consumers ask.
  */
 export const announceGapMs = 50
+/** The more there are to be told, the longer they wait: each asks when it is told, at about this price. */
+const perWaiterMs = 1
+const longestGapMs = 1_000
 
 export const queueArrival = (queueId: number) => `queue:${queueId}`
 export const groupArrival = (groupName: string) => `group:${groupName}`
@@ -44,8 +47,9 @@ export function createArrivals(clock: Clock): Arrivals {
     turns.set(topic, turn)
     while (turn.isDue && !isClosed) {
       turn.isDue = false
+      const waiters = waiting.get(topic)?.size ?? 0
       announce(topic)
-      await clock.sleep(announceGapMs, closing.signal)
+      await clock.sleep(Math.max(announceGapMs, Math.min(longestGapMs, waiters * perWaiterMs)), closing.signal)
     }
     turns.delete(topic)
   }

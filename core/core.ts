@@ -8,8 +8,9 @@ import { findEnd } from './log/log-end.ts'
 import { createLogReader, type LogReader } from './log/read.ts'
 import { readHeads } from './log/resume.ts'
 import { createLru } from './lru.ts'
-import type { Group, GroupSnapshot, TopicSnapshot } from './model.ts'
+import type { Group, TopicSnapshot } from './model.ts'
 import type { Clock } from './protocol/clock.ts'
+import { createSnapshots, type Snapshots } from './snapshots.ts'
 import type { Store } from './store.ts'
 
 /** Carries word of what happened to whoever acts on it without being called: EventBridge, or the process itself. */
@@ -71,8 +72,7 @@ export type Core = CoreDeps & {
   arrivals: Arrivals
   topics: Remembered<TopicSnapshot>
   groups: Remembered<Group>
-  /** All of a group: when it has changed, all of its consumers ask at once. */
-  snapshots: Remembered<GroupSnapshot>
+  snapshots: Snapshots
   /** Group → the sub-environments that have consumers in it. */
   subEnvs: Remembered<string[]>
   /** Topic → where its unkeyed messages went last. */
@@ -115,7 +115,7 @@ export function createCore(deps: CoreDeps): Core {
     arrivals,
     groups,
     subEnvs: remember(clock, settings.groupCacheMs, name => readSubEnvs({ store }, name)),
-    snapshots: remember(clock, Math.min(snapshotLifeMs, settings.groupCacheMs), name => store.readGroup(name)),
+    snapshots: createSnapshots(store, clock),
     topics: remember(clock, settings.topicCacheMs, name => store.readTopic(name)),
     reader: createLogReader({ store, clock, cacheTextLength: settings.batchCacheTextLength }),
     append: createAppender(appendDeps),
@@ -131,7 +131,6 @@ export function createCore(deps: CoreDeps): Core {
 /** Whoever changed a group says so: this container's memory of it is dropped, and those who wait here look again. */
 export function groupHasChanged(core: Core, groupName: string): void {
   core.groups.forget(groupName)
-  core.snapshots.forget(groupName)
   core.arrivals.announceInTurn(groupArrival(groupName))
 }
 
@@ -140,8 +139,6 @@ export type Remembered<T> = { get(name: string): Promise<T | undefined>; forget(
 
 const maxRemembered = 10_000
 const headsLifeMs = 1_000
-/** So long, those who ask at once may take to do so. */
-const snapshotLifeMs = 100
 
 function remember<T>(clock: Clock, lifeMs: number, read: (name: string) => Promise<T | undefined>): Remembered<T> {
   const known = createLru<string, { value: Promise<T | undefined>; readAtMs: number }>(maxRemembered)

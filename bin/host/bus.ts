@@ -12,13 +12,14 @@ export type LocalBus = Bus & {
 
 export function createLocalBus(
   onGroupChanged: (groupName: string) => Promise<void>,
-  /** Comes between two runs for one group: those who join within it are given their queues together. */
-  pause: () => Promise<void> = async () => {},
+  /** Comes before the nth run in a row for one group: those who join within it are given their queues together. */
+  pause: (run: number) => Promise<void> = async () => {},
 ): LocalBus {
   const running = new Map<string, Promise<void>>()
   const again = new Set<string>()
 
   async function run(groupName: string): Promise<void> {
+    let runs = 0
     do {
       again.delete(groupName)
       try {
@@ -26,7 +27,7 @@ export function createLocalBus(
       } catch (error) {
         logError('a group that changed could not be rebalanced', { groupName }, error)
       }
-      if (again.has(groupName)) await pause()
+      if (again.has(groupName)) await pause(++runs)
     } while (again.has(groupName))
     running.delete(groupName)
   }

@@ -28,8 +28,9 @@ export type Host = { url: string; place: string; stop(): Promise<void> }
 const loopback = '127.0.0.1'
 /** Waiting costs nothing here, so pulls and polls are held for as long as clients like. */
 const holdMs = 10_000
-/** A hundred consumers that start together join within some of these. */
-const rebalancePauseMs = 50
+/** A hundred consumers that start together join within some of these; a thousand take longer, and so do the pauses. */
+const rebalancePauseMs = 25
+const longestRebalancePauseMs = 1_000
 /** More often than a minute on AWS, where each run is paid for. */
 const tickEveryMs = 5_000
 
@@ -41,7 +42,7 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
       const outcome = await rebalance(core, groupName)
       if (outcome === 'busy') throw new Error('it changes too fast')
     },
-    () => systemClock.sleep(rebalancePauseMs),
+    run => systemClock.sleep(Math.min(longestRebalancePauseMs, rebalancePauseMs * 2 ** run)),
   )
   const core = createCore({
     store,

@@ -29,7 +29,6 @@ async function commitOne(core: Core, entry: CommitEntry, release: boolean): Prom
   const offset = await withinLog(core, entry)
   const nowMs = core.clock.now()
   const outcome = await core.store.commitOffset({ groupName, queueOffsetId, offsetVersion, offset, release, nowMs })
-  if (outcome.outcome === 'advanced') core.snapshots.forget(groupName)
   if (!('handedOver' in outcome)) return { result: { queueOffsetId, ...outcome }, handedOver: false }
   const { handedOver, ...told } = outcome
   return { result: { queueOffsetId, ...told }, handedOver }

@@ -48,7 +48,7 @@ async function releaseStopped(core: Core, consumerId: number, presented: [string
     const group = await findGroup(core, groupName)
     if (!group || version < group.rebalancedVersion || !isSettling(core, group, core.settings.handoverTimeoutMs))
       continue
-    const snapshot = await readSnapshot(core, groupName, Math.max(version, group.version))
+    const snapshot = await core.snapshots.get(groupName, Math.max(version, group.version))
     if (!snapshot || version < snapshot.group.rebalancedVersion) continue
     for (const offset of snapshot.offsets) {
       if (offset.consumerId !== consumerId || offset.nextConsumerId === undefined) continue
@@ -92,19 +92,8 @@ async function nothingNew(core: Core, groups: Group[], isDeleted: boolean): Prom
   }
 }
 
-/**
- * All of a group, not older than a version of it. Consumers that ask at once share one read: what an answer of one version
- * says of assignments is the same whenever it was read, and offsets that were committed since only repeat less.
- */
-async function readSnapshot(core: Core, name: string, version: number): Promise<GroupSnapshot | undefined> {
-  const remembered = await core.snapshots.get(name)
-  if (remembered === undefined || remembered.group.version >= version) return remembered
-  core.snapshots.forget(name)
-  return core.snapshots.get(name)
-}
-
 async function readAssignments(core: Core, consumerId: number, changed: Group[]): Promise<Record<string, PolledGroup>> {
-  const snapshots = await Promise.all(changed.map(group => readSnapshot(core, group.name, group.version)))
+  const snapshots = await Promise.all(changed.map(group => core.snapshots.get(group.name, group.version)))
   const entries = snapshots
     .filter(snapshot => snapshot !== undefined)
     .map(snapshot => [snapshot.group.name, toPolledGroup(snapshot, consumerId)] as const)

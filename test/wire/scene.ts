@@ -49,6 +49,8 @@ export async function assignment(
   consumerId: number,
   groupName = 'g1',
 ): Promise<{ queues: AssignedQueue[]; version: number }> {
+  // A read of a group is shared for so long, and need not know of the last commits.
+  service.clock.advance(100)
   const request = { ...base, consumerId, consumerGroupVersion: { [groupName]: 0 } }
   const { consumerGroups } = await service.call('getConsumerGroupPolling', request)
   const group = consumerGroups?.[groupName]
