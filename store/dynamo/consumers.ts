@@ -120,20 +120,26 @@ export function createConsumers(context: RegistryContext): Consumers {
       return answer.refusals[0] !== undefined ? 'unknown_consumer' : 'unknown_group'
     },
 
-    /** A transaction of 3 items: 6 write units. The consumer's own record stays: who leaves has been removed before. */
+    /**
+     * A transaction of 3 items: 6 write units. The consumer's own record stays: who leaves has been removed before. Of a
+     * group that is gone the member goes all the same (another transaction): else it would be one of the next group of
+     * this name.
+     */
     async leaveGroup(groupName: string, consumerId: number) {
-      const answer = await requests.transact('leaveGroup', 'once', [
-        {
-          Delete: {
-            TableName,
-            Key: itemKey(keys.member(groupName, consumerId)),
-            ...expressions({ ConditionExpression: exists }),
-          },
-        },
-        { Update: raiseCounters(TableName, groupName, ['rebalanceAsked']) },
-        wake(context, groupName),
-      ])
-      return answer.refused ? 'not_a_member' : 'left'
+      const isMember = expressions({ ConditionExpression: exists })
+      const isGone = expressions({ ConditionExpression: isNew })
+      const removal = { Delete: { TableName, Key: itemKey(keys.member(groupName, consumerId)), ...isMember } }
+      for (let round = 0; round < rounds; round++) {
+        const asking = { Update: raiseCounters(TableName, groupName, ['rebalanceAsked']) }
+        const left = await requests.transact('leaveGroup', 'once', [removal, asking, wake(context, groupName)])
+        if (!left.refused) return 'left'
+        if (left.refusals[0] !== undefined) return 'not_a_member'
+        const groupIsGone = { ConditionCheck: { TableName, Key: itemKey(keys.group(groupName)), ...isGone } }
+        const removed = await requests.transact('leaveGroup', 'once', [removal, groupIsGone])
+        if (!removed.refused) return 'left'
+        if (removed.refusals[0] !== undefined) return 'not_a_member'
+      }
+      throw new StoreError('throttled', `leaveGroup: "${groupName}" is being created and removed over and over`)
     },
 
     /**

@@ -68,9 +68,10 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
   }
 
   /** The end of an ownership whose offset is where it has to be. */
-  function giveUp(commit: Commit): Promise<WriteAnswer> {
+  function giveUp(commit: Commit, old: QueueOffset): Promise<WriteAnswer> {
     const clauses = {
       ownerStillOwnsQueue: '#offsetVersion = :offsetVersion',
+      offsetIsAsRead: '#offset = :oldOffset',
       queueStays: 'attribute_not_exists(#nextConsumerId)',
     }
     return requests.update('commitOffset', 'once', {
@@ -79,7 +80,7 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       ...expressions(
         { UpdateExpression: `ADD #offsetVersion :one ${endClaim}`, ConditionExpression: allOf(clauses) },
-        { offsetVersion: num(commit.offsetVersion), one: num(1) },
+        { offsetVersion: num(commit.offsetVersion), oldOffset: num(old.offset), one: num(1) },
       ),
     })
   }
@@ -105,7 +106,7 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
           ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
           ...expressions(
             {
-              UpdateExpression: `SET #consumerId = :nextConsumerId${progress} ADD #offsetVersion :one REMOVE #nextConsumerId, #leavingSinceMs`,
+              UpdateExpression: `SET #consumerId = :nextConsumerId${progress} ADD #offsetVersion :one ${endClaim}, #nextConsumerId, #leavingSinceMs`,
               ConditionExpression: allOf(clauses),
             },
             {
@@ -159,7 +160,7 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
       const decided = decideCommit(old, commit)
       if (old === undefined || decided.outcome === 'unknown_queue' || decided.outcome === 'fenced') return decided
       if (old.nextConsumerId === undefined) {
-        answer = await (decided.outcome === 'advanced' ? advance(commit) : giveUp(commit))
+        answer = await (decided.outcome === 'advanced' ? advance(commit) : giveUp(commit, old))
         if (!answer.refused) return decided
       } else {
         const handed = await handOver(commit, old, old.nextConsumerId)
@@ -199,14 +200,20 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
     async removeQueueOffset({ groupName, topicName, queueId, queueOffsetId }: QueueOffset, because: OffsetRemoval) {
       const reason =
         because === 'unsubscribed' ? keys.subscription(groupName, topicName) : keys.queue(topicName, queueId)
+      const isThisOne = expressions(
+        { ConditionExpression: `${isNew} OR #queueOffsetId = :queueOffsetId` },
+        { queueOffsetId: num(queueOffsetId) },
+      )
       const answer = await requests.transact('removeQueueOffset', 'repeatable', [
         {
           ConditionCheck: { TableName, Key: itemKey(reason), ...expressions({ ConditionExpression: isNew }) },
         },
-        { Delete: { TableName, Key: itemKey(keys.offsetOfQueue(groupName, queueId)) } },
+        { Delete: { TableName, Key: itemKey(keys.offsetOfQueue(groupName, queueId)), ...isThisOne } },
         { Delete: { TableName, Key: itemKey(keys.queueOffset(groupName, queueOffsetId)) } },
       ])
-      return answer.refused ? 'needed' : 'removed'
+      if (!answer.refused) return 'removed'
+      // Or the group has another place in the queue by now: then this one went before that came.
+      return answer.refusals[0] !== undefined ? 'needed' : 'removed'
     },
 
     /** A transaction of 2 items, of which one is only looked at: 4 write units. */
