@@ -20,6 +20,7 @@ import type { IdKind } from '../core/model.ts'
  * | names by kind  | NAMES#kind       | name            | admin                       | admin                          |
  * | awake group    | AWAKE            | group name      | consume, admin, tick        | tick                           |
  * | counter        | COUNTER#kind     | COUNTER         | admin, consume              | the same                       |
+ * | removed queue  | REMOVEDQUEUES    | id              | admin, in SQLite            | its upkeep                     |
  *
  * Numbers in sort keys are padded to 16 digits, so that they sort as numbers.
  */
@@ -64,6 +65,9 @@ export const keys = {
 
   awakePartition: 'AWAKE',
   awake: (groupName: string): Key => ({ pk: 'AWAKE', sk: groupName }),
+
+  removedQueuesPartition: 'REMOVEDQUEUES',
+  removedQueue: (queueId: number): Key => ({ pk: 'REMOVEDQUEUES', sk: digits(queueId) }),
 
   counter: (kind: IdKind): Key => ({ pk: `COUNTER#${kind}`, sk: 'COUNTER' }),
 }

@@ -38,7 +38,12 @@ type Groups = Pick<
   | 'sleepGroup'
 >
 
-/** Groups, what they subscribe to, and which of them the tick has to look at. */
+/**
+ * Groups, what they subscribe to, and which of them the tick has to look at.
+ *
+ * The costs are those of a group's record of up to 1 KB. Lists of addresses may make it ten times as large, and each write
+ * of it with it.
+ */
 export function createGroups(context: RegistryContext): Groups {
   const { requests, registryTable: TableName } = context
 
@@ -139,7 +144,7 @@ export function createGroups(context: RegistryContext): Groups {
       return item && groupOf(item)
     },
 
-    /** A transaction of 4 items: 8 write units. For a copy of 2. */
+    /** A transaction of 4 items: 8 write units. Of a copy for one consumer 2 items: 4 write units. */
     async createSubscription(subscription: Subscription, kind: GroupKind = 'group') {
       const { groupName, topicName } = subscription
       const subscriber = { ...itemKey(keys.subscriber(topicName, groupName)), groupName: str(groupName) }
@@ -149,7 +154,7 @@ export function createGroups(context: RegistryContext): Groups {
         ...(kind === 'group' ? [{ Put: { TableName, Item: subscriber } }] : []),
       ])
       if (!answer.refused) return 'created'
-      return answer.refusals[0] !== undefined ? 'exists' : 'unknown_group'
+      return answer.refusals[1] !== undefined ? 'unknown_group' : 'exists'
     },
 
     /** The same. */

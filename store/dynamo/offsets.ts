@@ -1,3 +1,4 @@
+import type { TransactWriteItem } from '@aws-sdk/client-dynamodb'
 import { decideCommit } from '../../core/group/commit.ts'
 import { isFencing } from '../../core/group/handover.ts'
 import type { QueueOffset } from '../../core/model.ts'
@@ -18,7 +19,8 @@ import { allOf, exists, expressions, isNew } from './expressions.ts'
 import { itemKey, itemOfQueueOffset, queueOffsetOf } from './items.ts'
 import type { Operation } from './meter.ts'
 import { assignmentRaise, type RegistryContext, raiseCounters } from './registry.ts'
-import type { WriteAnswer } from './requests.ts'
+import type { Effect, WriteAnswer } from './requests.ts'
+import { createTurns } from './turns.ts'
 
 type Offsets = Pick<
   RegistryStore,
@@ -38,6 +40,10 @@ const maxHandovers = 5
 /** A group's places in its queues: who owns each, and how far he is. */
 export function createOffsets({ requests, registryTable: TableName }: RegistryContext): Offsets {
   const keyOf = ({ groupName, queueOffsetId }: QueuePlace) => itemKey(keys.queueOffset(groupName, queueOffsetId))
+  const inTurn = createTurns()
+  /** All of them have the group's record, or its subscription's, in common. */
+  const transact = (operation: Operation, effect: Effect, groupName: string, items: TransactWriteItem[]) =>
+    inTurn(groupName, () => requests.transact(operation, effect, items))
 
   /** Progress of the owner, and with a release the end of his ownership, in one write. */
   function advance(commit: Commit): Promise<WriteAnswer> {
@@ -68,9 +74,10 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
   }
 
   /** The end of an ownership whose offset is where it has to be. */
-  function giveUp(commit: Commit): Promise<WriteAnswer> {
+  function giveUp(commit: Commit, old: QueueOffset): Promise<WriteAnswer> {
     const clauses = {
       ownerStillOwnsQueue: '#offsetVersion = :offsetVersion',
+      offsetIsAsRead: '#offset = :oldOffset',
       queueStays: 'attribute_not_exists(#nextConsumerId)',
     }
     return requests.update('commitOffset', 'once', {
@@ -79,7 +86,7 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
       ...expressions(
         { UpdateExpression: `ADD #offsetVersion :one ${endClaim}`, ConditionExpression: allOf(clauses) },
-        { offsetVersion: num(commit.offsetVersion), one: num(1) },
+        { offsetVersion: num(commit.offsetVersion), oldOffset: num(old.offset), one: num(1) },
       ),
     })
   }
@@ -97,7 +104,7 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
     }
     const isAhead = commit.offset > old.offset
     const progress = isAhead ? ', #offset = :offset, #committedAtMs = :nowMs' : ''
-    const answer = await requests.transact('commitOffset', 'once', [
+    const answer = await transact('commitOffset', 'once', commit.groupName, [
       {
         Update: {
           TableName,
@@ -105,7 +112,7 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
           ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
           ...expressions(
             {
-              UpdateExpression: `SET #consumerId = :nextConsumerId${progress} ADD #offsetVersion :one REMOVE #nextConsumerId, #leavingSinceMs`,
+              UpdateExpression: `SET #consumerId = :nextConsumerId${progress} ADD #offsetVersion :one ${endClaim}, #nextConsumerId, #leavingSinceMs`,
               ConditionExpression: allOf(clauses),
             },
             {
@@ -139,7 +146,7 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
     UpdateExpression: string,
     values: Item,
   ): Promise<boolean> {
-    const answer = await requests.transact(operation, 'repeatable', [
+    const answer = await transact(operation, 'repeatable', place.groupName, [
       {
         Update: {
           TableName,
@@ -159,7 +166,7 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
       const decided = decideCommit(old, commit)
       if (old === undefined || decided.outcome === 'unknown_queue' || decided.outcome === 'fenced') return decided
       if (old.nextConsumerId === undefined) {
-        answer = await (decided.outcome === 'advanced' ? advance(commit) : giveUp(commit))
+        answer = await (decided.outcome === 'advanced' ? advance(commit) : giveUp(commit, old))
         if (!answer.refused) return decided
       } else {
         const handed = await handOver(commit, old, old.nextConsumerId)
@@ -180,7 +187,7 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
         queueOffsetId: num(offset.queueOffsetId),
       }
       const condition = expressions({ ConditionExpression: isNew })
-      const answer = await requests.transact('addQueueOffset', 'once', [
+      const answer = await transact('addQueueOffset', 'once', offset.groupName, [
         { Put: { TableName, Item: ofQueue, ...condition } },
         { Put: { TableName, Item: itemOfQueueOffset(offset), ...condition } },
         {
@@ -199,14 +206,20 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
     async removeQueueOffset({ groupName, topicName, queueId, queueOffsetId }: QueueOffset, because: OffsetRemoval) {
       const reason =
         because === 'unsubscribed' ? keys.subscription(groupName, topicName) : keys.queue(topicName, queueId)
-      const answer = await requests.transact('removeQueueOffset', 'repeatable', [
+      const isThisOne = expressions(
+        { ConditionExpression: `${isNew} OR #queueOffsetId = :queueOffsetId` },
+        { queueOffsetId: num(queueOffsetId) },
+      )
+      const answer = await transact('removeQueueOffset', 'repeatable', groupName, [
         {
           ConditionCheck: { TableName, Key: itemKey(reason), ...expressions({ ConditionExpression: isNew }) },
         },
-        { Delete: { TableName, Key: itemKey(keys.offsetOfQueue(groupName, queueId)) } },
+        { Delete: { TableName, Key: itemKey(keys.offsetOfQueue(groupName, queueId)), ...isThisOne } },
         { Delete: { TableName, Key: itemKey(keys.queueOffset(groupName, queueOffsetId)) } },
       ])
-      return answer.refused ? 'needed' : 'removed'
+      if (!answer.refused) return 'removed'
+      // Or the group has another place in the queue by now: then this one went before that came.
+      return answer.refusals[0] !== undefined ? 'needed' : 'removed'
     },
 
     /** A transaction of 2 items, of which one is only looked at: 4 write units. */
@@ -237,7 +250,7 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
       )
       const told = { nobodyToldSince: '#rbVersion = :toldVersion' }
       const untold = expressions({ ConditionExpression: allOf(told) }, { toldVersion: num(rbVersion - 1) })
-      const answer = await requests.transact('moveQueue', 'once', [
+      const answer = await transact('moveQueue', 'once', move.groupName, [
         { Update: { TableName, Key: keyOf(move), ...updated } },
         { ConditionCheck: { TableName, Key: itemKey(keys.group(move.groupName)), ...untold } },
       ])

@@ -28,7 +28,7 @@ import type { OnCapacity, Operation } from './meter.ts'
  *
  * A throttled or conflicting request was not applied, so it is repeated whatever it does. One whose answer was lost may
  * have been applied. It is repeated only if applying it twice does no harm and its answer stays true (`repeatable`: every
- * read, a blind put, a counter that may skip); a write whose answer names who did it (`created`, `moved`, `left`) would
+ * read, a blind put, a counter that may skip); a write whose answer names who did it (`created`, `claimed`, `left`) would
  * take its own first attempt for somebody else's, so there (`once`) the caller hears `unavailable`.
  */
 export type Effect = 'repeatable' | 'once'

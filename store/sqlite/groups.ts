@@ -82,10 +82,11 @@ export function createGroups(database: Database, written: Records, durable: Reco
 
     removeGroup: ({ name, origin }) =>
       database.write(() => {
+        if (!written.delete(keys.group(name))) return 'unknown_group'
         if (origin) written.delete(keys.copy(origin.groupName, name))
         written.delete(keys.name('group', name))
         written.delete(keys.awake(name))
-        return written.delete(keys.group(name)) ? 'removed' : 'unknown_group'
+        return 'removed'
       }),
 
     listGroups: ({ after, limit }) =>
@@ -129,7 +130,7 @@ export function createGroups(database: Database, written: Records, durable: Reco
       database.write(() => {
         const group = written.get<Group>(keys.group(groupName))
         if (!group || !written.delete(keys.subscription(groupName, topicName))) return 'unknown_subscription'
-        written.delete(keys.subscriber(topicName, groupName))
+        if (kind === 'group') written.delete(keys.subscriber(topicName, groupName))
         tellOfSubscription(group, kind)
         return 'removed'
       }),
@@ -147,11 +148,13 @@ export function createGroups(database: Database, written: Records, durable: Reco
 
     addQueueOffset: offset =>
       database.write(() => {
-        const ofQueue = keys.offsetOfQueue(offset.groupName, offset.queueId)
-        if (!written.get(keys.group(offset.groupName))) return 'unknown_group'
-        if (written.get(ofQueue)) return 'exists'
+        const { groupName, queueId, queueOffsetId } = offset
+        const key = keys.queueOffset(groupName, queueOffsetId)
+        const ofQueue = keys.offsetOfQueue(groupName, queueId)
+        if (!written.get(keys.group(groupName))) return 'unknown_group'
+        if (written.get(ofQueue) || written.get(key)) return 'exists'
         written.put(ofQueue, {})
-        written.put(keys.queueOffset(offset.groupName, offset.queueOffsetId), offset)
+        written.put(key, offset)
         return 'created'
       }),
 
@@ -160,8 +163,9 @@ export function createGroups(database: Database, written: Records, durable: Reco
         const reason =
           because === 'unsubscribed' ? keys.subscription(groupName, topicName) : keys.queue(topicName, queueId)
         if (written.get(reason)) return 'needed'
-        written.delete(keys.offsetOfQueue(groupName, queueId))
-        written.delete(keys.queueOffset(groupName, queueOffsetId))
+        // If it is gone, the group may have another place in the queue by now.
+        if (written.delete(keys.queueOffset(groupName, queueOffsetId)))
+          written.delete(keys.offsetOfQueue(groupName, queueId))
         return 'removed'
       }),
 
@@ -242,11 +246,12 @@ export function createGroups(database: Database, written: Records, durable: Reco
         const decided = decideCommit(current, commit)
         if (!current || decided.outcome === 'unknown_queue' || decided.outcome === 'fenced') return decided
         if (decided.outcome === 'unchanged' && !commit.release) return decided
-        written.put(key, afterCommit(current, commit, decided))
         if (decided.handedOver) {
           const group = written.get<Group>(keys.group(commit.groupName))
-          if (group) written.put(keys.group(commit.groupName), raiseAssignment(group, commit.nowMs))
+          if (!group) return { outcome: 'unknown_queue' }
+          written.put(keys.group(commit.groupName), raiseAssignment(group, commit.nowMs))
         }
+        written.put(key, afterCommit(current, commit, decided))
         return decided
       }),
   }

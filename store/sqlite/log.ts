@@ -2,12 +2,14 @@ import type { SQLOutputValue } from 'node:sqlite'
 import { isBoundary } from '../../core/log/boundaries.ts'
 import type { Batch, BatchHeader, Codec } from '../../core/model.ts'
 import type { LogStore } from '../../core/store.ts'
+import { keys } from '../keys.ts'
 import type { Database } from './database.ts'
+import type { Records } from './records.ts'
 
 const header = 'q, o, n, p, t, e'
 
 /** The log in SQLite: one row for each batch, in order of queue and offset. */
-export function createLog(database: Database): LogStore & { trim(beforeMs: number, limit: number): Promise<number> } {
+export function createLog(database: Database, written: Records): LogStore & Trimming {
   const { reader, writer } = database
   const insert = writer.prepare(`INSERT INTO log (${header}, c, b) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
   const lastWritten = writer.prepare(`SELECT ${header} FROM log WHERE q = ? ORDER BY o DESC LIMIT 1`)
@@ -67,17 +69,27 @@ export function createLog(database: Database): LogStore & { trim(beforeMs: numbe
     /**
      * Deletes batches at the head of each queue whose retention ended before `beforeMs`, at most `limit` of them; returns
      * how many. The last batch of a queue stays whatever its age: it says where the queue's offsets go on, also when no
-     * process ran for as long as a checkpoint may be late.
+     * process ran for as long as a checkpoint may be late. Of a queue that its topic has no more nothing stays.
      */
     trim: (beforeMs, limit) =>
       database.write(() => {
         let deleted = 0
         for (let queueId = next(0); queueId !== undefined && deleted < limit; queueId = next(queueId)) {
           const kept = firstKept.get(queueId, beforeMs) ?? lastWritten.get(queueId)
-          if (kept) deleted += Number(deleteBelow.run(queueId, queueId, Number(kept.o), limit - deleted).changes)
+          if (kept) deleted += trimBelow(queueId, Number(kept.o), limit - deleted)
+        }
+        for (const { sk } of written.list(keys.removedQueuesPartition)) {
+          const queueId = Number(sk)
+          const kept = firstKept.get(queueId, beforeMs)
+          deleted += trimBelow(queueId, Number(kept?.o ?? Number.MAX_SAFE_INTEGER), limit - deleted)
+          if (lastWritten.get(queueId) === undefined) written.delete(keys.removedQueue(queueId))
         }
         return deleted
       }),
+  }
+
+  function trimBelow(queueId: number, offset: number, limit: number): number {
+    return Number(deleteBelow.run(queueId, queueId, offset, limit).changes)
   }
 
   function next(queueId: number): number | undefined {
@@ -85,6 +97,8 @@ export function createLog(database: Database): LogStore & { trim(beforeMs: numbe
     return typeof found === 'number' ? found : undefined
   }
 }
+
+type Trimming = { trim(beforeMs: number, limit: number): Promise<number> }
 
 type Row = Record<string, SQLOutputValue>
 

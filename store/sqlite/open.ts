@@ -19,7 +19,7 @@ export function createSqliteStore(database: Database): SqliteStore {
   const written = createRecords(database.writer)
   const durable = createRecords(database.reader)
   return {
-    ...createLog(database),
+    ...createLog(database, written),
     ...createTopics(database, written, durable),
     ...createGroups(database, written, durable),
     ...createConsumers(database, written, durable),

@@ -60,6 +60,8 @@ export function createTopics(database: Database, written: Records, durable: Reco
         if (!queue) return 'unknown_queue'
         if (queue.readOnlySinceMs === undefined) return 'writable'
         written.delete(key)
+        // So that `trim` knows that nobody asks any more where its offsets go on.
+        written.put(keys.removedQueue(queueId), {})
         return 'removed'
       }),
 

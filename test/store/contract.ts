@@ -2,6 +2,10 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
 import type { Batch, Consumer, Group, Member, Queue, QueueOffset, Subscription, Topic } from '../../core/model.ts'
 import { maxQueuesAtOnce, type QueueMove, type Store } from '../../core/store.ts'
+import { claimContract } from './contract-claims.ts'
+import { groupContract } from './contract-groups.ts'
+import { memberContract } from './contract-members.ts'
+import { queueContract } from './contract-queues.ts'
 import { sameAnswers } from './equivalence.ts'
 
 /** A store under test, and a hand to do to it what only time does. */
@@ -107,6 +111,9 @@ export type ContractOptions = {
   /** Random command sequences to compare with the reference. @default 60 */
   sequences?: number
 }
+
+/** What the parts of the contract share: the store, once it is open, and a number that names nothing yet. */
+export type ContractScene = { store: () => Store; unique: () => number }
 
 /** The specification of the store port. Every store and every engine has to pass it. */
 export function storeContract(name: string, open: () => Promise<ContractStore>, options: ContractOptions = {}): void {
@@ -678,6 +685,12 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
         assert.deepEqual(await store.removeConsumer(back.consumerId), back)
       })
     })
+
+    const scene: ContractScene = { store: () => store, unique }
+    queueContract(scene)
+    groupContract(scene)
+    claimContract(scene)
+    memberContract(scene)
 
     test('answers random commands as the reference does', () => sameAnswers(store, unique, options.sequences ?? 60))
   })

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
 import type { Batch } from '../../core/model.ts'
-import { createCapacityMeter } from '../../store/dynamo/meter.ts'
+import { createCapacityMeter, type Operation } from '../../store/dynamo/meter.ts'
 import { openTestStore, type TestStore } from '../support/dynamo-store.ts'
 import { dynoxide, type RunningEngine } from '../support/engines.ts'
-import { groupOf, offsetOf } from './contract.ts'
+import { consumerOf, groupOf, memberOf, offsetOf, queueOf, subscriptionOf, topicOf } from './contract.ts'
 
 const engine = dynoxide()
 const meter = createCapacityMeter()
@@ -116,6 +116,58 @@ describe('what the store asks of DynamoDB', { skip: engine.skip ?? false }, () =
     }
   })
 
+  const oneWrite = { requests: 1, readUnits: 0, writeUnits: 1 }
+
+  test('a claim is one write request of one unit, whatever its outcome', async () => {
+    await opened.store.createGroup(group)
+    await opened.store.addQueueOffset(offset)
+    const claim = { ...place, expectedOffsetVersion: 0, claimant: 'worker-7 on host-12', nowMs: now, untilMs: now + 60 }
+    for (const outcome of ['claimed', 'conflict']) {
+      meter.clear()
+      assert.equal((await opened.store.claimQueue(claim)).outcome, outcome)
+      assert.deepEqual(meter.of('claimQueue'), oneWrite)
+      assert.deepEqual(meter.sum(), oneWrite)
+    }
+  })
+
+  test('a renewal is one write request of one unit, whatever its outcome', async () => {
+    await opened.store.createGroup(group)
+    await opened.store.addQueueOffset({ ...offset, claim: { claimant: 'worker-7', untilMs: now } })
+    for (const [offsetVersion, outcome] of [
+      [0, 'renewed'],
+      [1, 'fenced'],
+    ] as const) {
+      meter.clear()
+      const renewal = { ...place, offsetVersion, untilMs: now + 60 }
+      assert.equal((await opened.store.renewClaim(renewal)).outcome, outcome)
+      assert.deepEqual(meter.sum(), oneWrite)
+    }
+  })
+
+  test('a commit of a claimant is one write request of one unit, also its last one, which gives the queue up', async () => {
+    await opened.store.createGroup(group)
+    await opened.store.addQueueOffset({ ...offset, claim: { claimant: 'worker-7', untilMs: now } })
+    for (const [asked, release] of [
+      [5, false],
+      [6, true],
+    ] as const) {
+      meter.clear()
+      const commit = { ...place, offsetVersion: 0, offset: asked, release, nowMs: now }
+      assert.equal((await opened.store.commitOffset(commit)).outcome, 'advanced')
+      assert.deepEqual(meter.sum(), oneWrite)
+    }
+  })
+
+  test('a hand-over is a write that finds out and a transaction of two items', async () => {
+    await opened.store.createGroup(group)
+    const leaving = { consumerId: 1, nextConsumerId: 2, leavingSinceMs: now, offset: 3 }
+    await opened.store.addQueueOffset({ ...offset, ...leaving })
+    meter.clear()
+    const commit = { ...place, offsetVersion: 0, offset: 5, release: true, nowMs: now }
+    assert.equal((await opened.store.commitOffset(commit)).outcome, 'advanced')
+    assert.deepEqual(meter.sum(), { requests: 2, readUnits: 0, writeUnits: 1 + 4 })
+  })
+
   test('a heartbeat is one write request of one unit', async () => {
     const consumer = { consumerId: 1, name: 'c', ip: '', sdkVersion: '', lan: '', heartbeatAtMs: 1, groupNames: [] }
     await opened.store.registerConsumer(consumer)
@@ -133,7 +185,94 @@ describe('what the store asks of DynamoDB', { skip: engine.skip ?? false }, () =
     assert.equal((await opened.store.readGroup('orders'))?.offsets.length, 30)
     assert.equal(meter.sum().requests, 1)
   })
+
+  test('a poll that is told nothing new reads half a unit for the group and one for the consumer', async () => {
+    await opened.store.createGroup({ ...group, allowedIps: Array.from({ length: 20 }, (_, i) => `10.0.${i}.0/24`) })
+    await opened.store.registerConsumer(consumerOf(1, 'c1'))
+    meter.clear()
+    await opened.store.readGroupRecord('orders')
+    assert.deepEqual(meter.sum(), { requests: 1, readUnits: 0.5, writeUnits: 0 })
+    meter.clear()
+    await opened.store.readConsumers([1])
+    assert.deepEqual(meter.sum(), { requests: 1, readUnits: 1, writeUnits: 0 })
+  })
+
+  test('a poll that is told its queues reads 12 of them, with their owners, for a unit', async () => {
+    await opened.store.createGroup(group)
+    await opened.store.createSubscription(subscriptionOf('orders', 'orders'))
+    for (let id = 1; id <= 12; id++) {
+      const owned = { consumerId: (id % 4) + 1, offset: 1_000_000, offsetVersion: 12, committedAtMs: now }
+      await opened.store.addQueueOffset({ ...offset, ...owned, queueOffsetId: id, queueId: id })
+    }
+    for (let id = 1; id <= 4; id++) {
+      await opened.store.registerConsumer(consumerOf(id, `c${id}`))
+      await opened.store.joinGroup(memberOf('orders', id, { joinedAtMs: now }))
+    }
+    meter.clear()
+    await opened.store.readGroup('orders')
+    assert.deepEqual(meter.sum(), { requests: 1, readUnits: 1, writeUnits: 0 })
+  })
+
+  test('what a group subscribes to is one query, which reads nothing else of the group', async () => {
+    await opened.store.createGroup(group)
+    for (let id = 1; id <= 40; id++) {
+      await opened.store.addQueueOffset({ ...offset, queueOffsetId: id, queueId: id })
+    }
+    for (let i = 0; i < 15; i++) await opened.store.createSubscription(subscriptionOf('orders', `topic-${i}`))
+    meter.clear()
+    assert.equal((await opened.store.readSubscriptions('orders')).length, 15)
+    assert.deepEqual(meter.sum(), { requests: 1, readUnits: 1, writeUnits: 0 })
+  })
+
+  test('what changes a group costs what its comment says: two units for each item of a transaction', async () => {
+    const { store } = opened
+    const subEnvCopy = groupOf('orders_blue', { origin: { groupName: 'orders', subEnv: 'blue' } })
+    const ownCopy = groupOf('orders~1', { origin: { groupName: 'orders', consumerId: 1 } })
+    const open = { allowedIps: [], deniedIps: [], maxConsumers: 2 }
+    const steps: [Operation, () => Promise<unknown>, string, number][] = [
+      ['createTopic', () => store.createTopic(topicOf('orders'), [queueOf('orders', queueId)]), 'created', 6],
+      ['setReadOnly', () => store.setReadOnly('orders', queueId, 1), 'set', 1],
+      ['createGroup', () => store.createGroup(group), 'created', 4],
+      ['createGroup', () => store.createGroup(subEnvCopy), 'created', 8],
+      ['createGroup', () => store.createGroup(ownCopy), 'created', 6],
+      ['updateGroup', () => store.updateGroup('orders', open), 'updated', 4],
+      ['addQueueOffset', () => store.addQueueOffset(offset), 'created', 6],
+      ['createSubscription', () => store.createSubscription(subscriptionOf('orders', 'orders')), 'created', 8],
+      [
+        'createSubscription',
+        () => store.createSubscription(subscriptionOf('orders~1', 'orders'), 'consumer_copy'),
+        'created',
+        4,
+      ],
+      ['resetOffset', () => store.resetOffset(place, 3), 'reset', 4],
+      ['setStopped', () => store.setStopped(place, true), 'set', 4],
+      ['registerConsumer', async () => String(await store.registerConsumer(consumerOf(1, 'c1'))), '1', 6],
+      ['joinGroup', () => store.joinGroup(memberOf('orders', 1)), 'joined', 10],
+      ['joinGroup', () => store.joinGroup(memberOf('orders', 1)), 'joined', 10],
+      ['leaveGroup', () => store.leaveGroup('orders', 1), 'left', 6],
+      ['removeSubscription', () => store.removeSubscription('orders', 'orders'), 'removed', 8],
+      ['removeSubscription', () => store.removeSubscription('orders~1', 'orders', 'consumer_copy'), 'removed', 4],
+      ['removeQueueOffset', () => store.removeQueueOffset(offset, 'unsubscribed'), 'removed', 6],
+      ['removeGroup', () => store.removeGroup(subEnvCopy), 'removed', 8],
+      ['removeGroup', () => store.removeGroup(group), 'removed', 6],
+      ['removeQueue', () => store.removeQueue('orders', queueId), 'removed', 1],
+    ]
+    for (const [operation, act, outcome, writeUnits] of steps) {
+      meter.clear()
+      assert.equal(await act(), outcome, operation)
+      assert.deepEqual(meter.of(operation), { requests: 1, readUnits: 0, writeUnits }, operation)
+    }
+  })
+
+  test('newcomers are one query, of one unit while there are a few', async () => {
+    for (let id = 1; id <= 20; id++) await opened.store.registerConsumer(consumerOf(id, `c${id}`))
+    meter.clear()
+    assert.equal((await opened.store.listNewcomers()).length, 20)
+    assert.deepEqual(meter.sum(), { requests: 1, readUnits: 1, writeUnits: 0 })
+  })
 })
 
 const group = groupOf('orders')
 const offset = offsetOf('orders', 7, { queueId })
+const place = { groupName: 'orders', queueOffsetId: 7 }
+const now = 1_800_000_000_000

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import type { Store } from '../../core/store.ts'
+import type { Group, QueueOffset } from '../../core/model.ts'
+import type { GroupKind, OffsetRemoval, Store } from '../../core/store.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
 import { batchOf, consumerOf, groupOf, memberOf, offsetOf, queueOf, subscriptionOf, topicOf } from './contract.ts'
 
@@ -13,8 +14,17 @@ type Command = (store: Store, names: Names) => Promise<unknown>
 type Names = { group: (n: number) => string; topic: (n: number) => string; queue: (n: number) => number; run: number }
 
 const few = fc.integer({ min: 1, max: 2 })
+/** Two groups, and two copies of the first one: for a sub-environment, and for a consumer. */
+const anyGroup = fc.integer({ min: 1, max: 4 })
+/** Of the places in the two queues, the later ones are those that a group gets when it has lost the earlier ones. */
+const placeId = fc.constantFrom(1, 1, 1, 1, 2, 3, 4)
+/** Where owners and claimants meet: mostly in one group, so that what they do builds on each other. */
+const busyGroup = fc.constantFrom(1, 1, 1, 2)
+const queueOfPlace = (id: number) => ((id - 1) % 2) + 1
+const kind = fc.constantFrom<GroupKind>('group', 'group', 'consumer_copy')
 const offset = fc.integer({ min: 0, max: 12 })
 const version = fc.integer({ min: 0, max: 3 })
+const isStale = fc.constantFrom(false, false, false, false, true)
 
 const command = <T extends unknown[]>(
   label: string,
@@ -22,7 +32,7 @@ const command = <T extends unknown[]>(
   run: (...drawn: T) => Command,
 ) => fc.tuple<T>(...args).map(drawn => ({ label: `${label}(${drawn.join(', ')})`, run: run(...drawn) }))
 
-const commands = fc.oneof(
+const registryCommands = fc.oneof(
   command(
     'append',
     [few, fc.integer({ min: 1, max: 4 }), fc.boolean()],
@@ -59,25 +69,52 @@ const commands = fc.oneof(
         store.addQueue(queueOf(topic(n), q)),
   ),
   command(
+    'setReadOnly',
+    [few, few, fc.option(offset, { nil: undefined })],
+    (n, q, sinceMs) =>
+      (store, { topic }) =>
+        store.setReadOnly(topic(n), q, sinceMs),
+  ),
+  command(
+    'removeQueue',
+    [few, few],
+    (n, q) =>
+      (store, { topic }) =>
+        store.removeQueue(topic(n), q),
+  ),
+  command(
     'checkpoint',
     [few, few, offset],
     (n, q, next) =>
       (store, { topic }) =>
         store.checkpointQueue(topic(n), q, next),
   ),
+  command('createGroup', [anyGroup], n => (store, names) => store.createGroup(groupNumber(names, n))),
   command(
-    'createGroup',
-    [few],
-    n =>
+    'updateGroup',
+    [anyGroup, few, fc.array(fc.constantFrom('10.0.0.1', '10.0.0.0/8'), { maxLength: 2 })],
+    (n, maxConsumers, allowedIps) =>
       (store, { group }) =>
-        store.createGroup(groupOf(group(n))),
+        store.updateGroup(group(n), { allowedIps, deniedIps: [], maxConsumers }),
+  ),
+  command(
+    'removeGroup',
+    [fc.constantFrom(1, 2, 2, 3, 3, 4, 4)],
+    n => (store, names) => store.removeGroup(groupNumber(names, n)),
   ),
   command(
     'subscribe',
-    [few, few],
-    (g, t) =>
+    [anyGroup, few, kind],
+    (g, t, kind) =>
       (store, { group, topic }) =>
-        store.createSubscription(subscriptionOf(group(g), topic(t))),
+        store.createSubscription(subscriptionOf(group(g), topic(t)), kind),
+  ),
+  command(
+    'unsubscribe',
+    [anyGroup, few, kind],
+    (g, t, kind) =>
+      (store, { group, topic }) =>
+        store.removeSubscription(group(g), topic(t), kind),
   ),
   command(
     'updateSubscription',
@@ -93,10 +130,13 @@ const commands = fc.oneof(
   ),
   command(
     'addOffset',
-    [few, few],
-    (g, id) =>
-      (store, { group }) =>
-        store.addQueueOffset(offsetOf(group(g), id)),
+    [anyGroup, placeId, few, fc.constantFrom(0, 0, 1)],
+    (g, id, t, consumerId) => (store, names) => store.addQueueOffset({ ...placeNumber(names, g, id, t), consumerId }),
+  ),
+  command(
+    'removeOffset',
+    [anyGroup, placeId, few, fc.constantFrom<OffsetRemoval>('unsubscribed', 'queue_removed')],
+    (g, id, t, because) => (store, names) => store.removeQueueOffset(placeNumber(names, g, id, t), because),
   ),
   command(
     'ask',
@@ -119,28 +159,6 @@ const commands = fc.oneof(
       (store, { group }) =>
         store.finishRebalance({ groupName: group(g), asked, moved, expectedRbVersion, nowMs: 5 }),
   ),
-  command('move', [few, few, few, fc.boolean()], (g, id, consumerId, leaves) => async (store, { group }) => {
-    // From the state that is there, so that chains of moves come about; stale movers are the contract's own tests.
-    const snapshot = await store.readGroup(group(g))
-    const offset = snapshot?.offsets.find(found => found.queueOffsetId === id)
-    const leaving = { nextConsumerId: consumerId, sinceMs: 9 }
-    return store.moveQueue({
-      groupName: group(g),
-      queueOffsetId: id,
-      expectedOffsetVersion: offset?.offsetVersion ?? 0,
-      expectedConsumerId: offset?.consumerId ?? 0,
-      expectedNextConsumerId: offset?.nextConsumerId,
-      rbVersion: (snapshot?.group.rbVersion ?? 0) + 1,
-      ...(leaves && offset ? { consumerId: offset.consumerId, leaving } : { consumerId }),
-    })
-  }),
-  command(
-    'commit',
-    [few, few, version, offset, fc.boolean()],
-    (g, id, offsetVersion, to, release) =>
-      (store, { group }) =>
-        store.commitOffset({ groupName: group(g), queueOffsetId: id, offsetVersion, offset: to, release, nowMs: 11 }),
-  ),
   command(
     'register',
     [few],
@@ -157,10 +175,16 @@ const commands = fc.oneof(
   ),
   command(
     'join',
-    [few, few],
-    (g, n) =>
+    [few, few, offset, fc.option(fc.constantFrom('pod-0', 'pod-1'), { nil: undefined }), fc.option(fc.array(few))],
+    (g, n, joinedAtMs, instanceId, predecessors) =>
       (store, { group, run }) =>
-        store.joinGroup(memberOf(group(g), consumer(run, n).consumerId)),
+        store.joinGroup(
+          memberOf(group(g), consumer(run, n).consumerId, {
+            joinedAtMs,
+            ...(instanceId !== undefined && { instanceId }),
+            ...(predecessors !== null && { predecessors }),
+          }),
+        ),
   ),
   command(
     'leave',
@@ -179,26 +203,90 @@ const commands = fc.oneof(
           heartbeatBeforeMs === undefined ? undefined : { heartbeatBeforeMs },
         ),
   ),
-  command(
-    'reset',
-    [few, few, offset],
-    (g, id, to) =>
-      (store, { group }) =>
-        store.resetOffset({ groupName: group(g), queueOffsetId: id }, to),
-  ),
-  command(
-    'stop',
-    [few, few, fc.boolean()],
-    (g, id, isStopped) =>
-      (store, { group }) =>
-        store.setStopped({ groupName: group(g), queueOffsetId: id }, isStopped),
-  ),
   command('sleep', [few], g => async (store, { group }) => {
     const awake = (await store.listAwakeGroups()).find(({ groupName }) => groupName === group(g))
     if (awake) await store.sleepGroup(awake)
     return awake?.groupName
   }),
 )
+
+/** What owners and claimants do, and what is done to their queues. */
+const placeCommands = fc.oneof(
+  command(
+    'move',
+    [busyGroup, placeId, version, fc.boolean()],
+    (g, id, consumerId, leaves) =>
+      async (store, { group }) => {
+        // From the state that is there, so that chains of moves come about; stale movers are the contract's own tests.
+        const snapshot = await store.readGroup(group(g))
+        const offset = snapshot?.offsets.find(found => found.queueOffsetId === id)
+        const leaving = { nextConsumerId: consumerId, sinceMs: 9 }
+        return store.moveQueue({
+          groupName: group(g),
+          queueOffsetId: id,
+          expectedOffsetVersion: offset?.offsetVersion ?? 0,
+          expectedConsumerId: offset?.consumerId ?? 0,
+          expectedNextConsumerId: offset?.nextConsumerId,
+          rbVersion: (snapshot?.group.rbVersion ?? 0) + 1,
+          ...(leaves && offset ? { consumerId: offset.consumerId, leaving } : { consumerId }),
+        })
+      },
+  ),
+  command(
+    'commit',
+    [busyGroup, placeId, isStale, offset, fc.boolean(), offset],
+    (g, id, stale, to, release, nowMs) =>
+      async (store, { group }) => {
+        const { offsetVersion } = await present(store, group(g), id, stale)
+        const place = { groupName: group(g), queueOffsetId: id }
+        return store.commitOffset({ ...place, offsetVersion, offset: to, release, nowMs })
+      },
+  ),
+  command(
+    'claim',
+    [busyGroup, placeId, isStale, fc.constantFrom('ann', 'bob'), offset, fc.integer({ min: 1, max: 4 })],
+    (g, id, stale, claimant, nowMs, leaseMs) =>
+      async (store, { group }) => {
+        const { offsetVersion: expectedOffsetVersion } = await present(store, group(g), id, stale)
+        const place = { groupName: group(g), queueOffsetId: id }
+        return store.claimQueue({ ...place, expectedOffsetVersion, claimant, nowMs, untilMs: nowMs + leaseMs })
+      },
+  ),
+  command('renew', [busyGroup, placeId, isStale, offset], (g, id, stale, untilMs) => async (store, { group }) => {
+    const { offsetVersion } = await present(store, group(g), id, stale)
+    return store.renewClaim({ groupName: group(g), queueOffsetId: id, offsetVersion, untilMs })
+  }),
+  command(
+    'reset',
+    [busyGroup, placeId, offset],
+    (g, id, to) =>
+      (store, { group }) =>
+        store.resetOffset({ groupName: group(g), queueOffsetId: id }, to),
+  ),
+  command(
+    'stop',
+    [busyGroup, placeId, fc.boolean()],
+    (g, id, isStopped) =>
+      (store, { group }) =>
+        store.setStopped({ groupName: group(g), queueOffsetId: id }, isStopped),
+  ),
+)
+
+const commands = fc.oneof({ weight: 2, arbitrary: registryCommands }, { weight: 1, arbitrary: placeCommands })
+
+const groupNumber = ({ group, run }: Names, n: number): Group => {
+  if (n === 3) return groupOf(group(n), { mode: 'claimed', origin: { groupName: group(1), subEnv: 'blue' } })
+  const { consumerId } = consumer(run, 1)
+  return groupOf(group(n), n === 4 ? { origin: { groupName: group(1), consumerId } } : {})
+}
+const placeNumber = ({ group, topic }: Names, g: number, id: number, t: number): QueueOffset =>
+  offsetOf(group(g), id, { topicName: topic(t), queueId: queueOfPlace(id) })
+
+/** The version that a caller presents: the one that is there, so that chains of writes come about, or an older one. */
+async function present(store: Store, groupName: string, id: number, stale: boolean) {
+  const found = (await store.readGroup(groupName))?.offsets.find(offset => offset.queueOffsetId === id)
+  return { offsetVersion: (found?.offsetVersion ?? 0) - (stale ? 1 : 0) }
+}
 
 const consumer = (run: number, n: number) => consumerOf(run * 10 + n, `consumer-${run}-${n}`)
 const backward = (queueId: number) =>
@@ -209,25 +297,59 @@ const plain = <B extends { bytes: Uint8Array }>(batches: B[]) =>
 /** Everything that a run can have changed. */
 async function readAll(store: Store, names: Names): Promise<unknown> {
   const both = [1, 2]
+  const allGroups = [1, 2, 3, 4]
+  const consumerIds = both.map(n => consumer(names.run, n).consumerId)
   const inOrder = (values: string[]) => values.toSorted()
   const topics = await Promise.all(both.map(n => store.readTopic(names.topic(n))))
   return {
     logs: await Promise.all(both.map(n => store.readHeaders(backward(names.queue(n))))),
     topics: topics.map(topic => topic && { ...topic, groupNames: inOrder(topic.groupNames) }),
-    groups: await Promise.all(both.map(n => store.readGroup(names.group(n)))),
-    consumers: await Promise.all(both.map(n => store.readConsumers([consumer(names.run, n).consumerId]))),
+    groups: await Promise.all(allGroups.map(n => store.readGroup(names.group(n)))),
+    records: await Promise.all(allGroups.map(n => store.readGroupRecord(names.group(n)))),
+    subscriptions: await Promise.all(allGroups.map(n => store.readSubscriptions(names.group(n)))),
+    listedTopics: await listAfter(`t-${names.run}-`, page => store.listTopics(page)),
+    listedGroups: await listAfter(`g-${names.run}-`, page => store.listGroups(page)),
+    consumers: await Promise.all(consumerIds.map(consumerId => store.readConsumers([consumerId]))),
+    newcomers: (await store.listNewcomers()).filter(consumerId => consumerIds.includes(consumerId)),
     awake: (await store.listAwakeGroups())
       .map(awake => awake.groupName)
       .filter(name => name.startsWith(`g-${names.run}-`)),
   }
 }
 
-export async function sameAnswers(store: Store, unique: () => number, sequences: number): Promise<void> {
+async function listAfter(prefix: string, list: (page: { after: string; limit: number }) => Promise<string[]>) {
+  return (await list({ after: prefix, limit: 10 })).filter(name => name.startsWith(prefix))
+}
+
+/** Most begin with something there: from nothing, what a claim or a hand-over takes comes about too seldom. */
+const isPrepared = fc.constantFrom(true, true, true, false)
+const sequences = fc
+  .tuple(isPrepared, fc.array(commands, { minLength: 20, maxLength: 60, size: 'max' }))
+  .map(([prepared, drawn]) => (prepared ? [preparation, ...drawn] : drawn))
+
+const preparation = {
+  label: 'prepare()',
+  run: async (store: Store, names: Names) => {
+    const { group, topic, run } = names
+    await store.createTopic(
+      topicOf(topic(1)),
+      [1, 2].map(q => queueOf(topic(1), q)),
+    )
+    for (const n of [1, 2]) {
+      await store.createGroup(groupNumber(names, n))
+      for (const id of [1, 2]) await store.addQueueOffset(placeNumber(names, n, id, 1))
+      await store.createSubscription(subscriptionOf(group(n), topic(1)))
+    }
+    for (const n of [1, 2]) await store.registerConsumer(consumer(run, n))
+  },
+}
+
+export async function sameAnswers(store: Store, unique: () => number, runs: number): Promise<void> {
   await using reference = Object.assign(openSqliteStore(':memory:'), {
     [Symbol.asyncDispose]: () => reference.close(),
   })
   await fc.assert(
-    fc.asyncProperty(fc.array(commands, { minLength: 5, maxLength: 40 }), async sequence => {
+    fc.asyncProperty(sequences, async sequence => {
       const run = 1_000_000 + unique()
       const names: Names = {
         run,
@@ -240,6 +362,6 @@ export async function sameAnswers(store: Store, unique: () => number, sequences:
       }
       assert.deepEqual(await readAll(store, names), await readAll(reference, names))
     }),
-    { numRuns: sequences },
+    { numRuns: runs },
   )
 }

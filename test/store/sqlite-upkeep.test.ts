@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { openSqliteStore, type SqliteStore } from '../../store/sqlite/open.ts'
-import { batchOf } from './contract.ts'
+import { batchOf, queueOf, topicOf } from './contract.ts'
 
 describe('the SQLite store', () => {
   let folder: string
@@ -40,6 +40,53 @@ describe('the SQLite store', () => {
     for (let base = 1; base <= 5; base++) await store.appendBatch(batchOf(1, base, { expiresAtMs: 10 }))
     assert.equal(await store.trim(50, 3), 3)
     assert.deepEqual(await bases(1), [4, 5])
+  })
+
+  describe('of a queue that was removed from its topic', () => {
+    beforeEach(async () => {
+      await store.createTopic(
+        topicOf('orders'),
+        [1, 2].map(queueId => queueOf('orders', queueId)),
+      )
+      for (const queueId of [1, 2]) {
+        for (let base = 1; base <= 3; base++) {
+          await store.appendBatch(batchOf(queueId, base, { expiresAtMs: base * 10 }))
+        }
+      }
+      await store.setReadOnly('orders', 1, 1)
+    })
+
+    test('trims the last batch too, once its retention has ended, and not before', async () => {
+      await store.removeQueue('orders', 1)
+      assert.equal(await store.trim(20, 100), 4)
+      assert.deepEqual([await bases(1), await bases(2)], [[3], [3]])
+      assert.equal(await store.trim(29, 100), 0)
+      assert.equal(await store.trim(30, 100), 1)
+      assert.deepEqual([await bases(1), await bases(2)], [[], [3]])
+      assert.equal(await store.trim(1e9, 100), 0)
+      assert.deepEqual([await bases(1), await bases(2)], [[], [3]])
+    })
+
+    test('trims no more at once than it may', async () => {
+      await store.removeQueue('orders', 1)
+      const trimmed = []
+      for (let i = 0; i < 4; i++) trimmed.push(await store.trim(50, 2))
+      assert.deepEqual(trimmed, [2, 2, 1, 0])
+      assert.deepEqual([await bases(1), await bases(2)], [[], [3]])
+    })
+
+    test('keeps the last batch while it is read-only and still there', async () => {
+      assert.equal(await store.trim(50, 100), 4)
+      assert.deepEqual([await bases(1), await bases(2)], [[3], [3]])
+    })
+
+    test('does so after the file was opened again', async () => {
+      await store.removeQueue('orders', 1)
+      await store.close()
+      store = openSqliteStore(join(folder, 'pmq.db'))
+      assert.equal(await store.trim(50, 100), 5)
+      assert.deepEqual(await bases(1), [])
+    })
   })
 
   test('asks for a slower pace while another program has the file locked, and goes on when it has not', async () => {

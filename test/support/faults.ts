@@ -47,6 +47,8 @@ export type FaultOptions = {
   maxLateMs?: number
   /** How many writes a stale replica may be behind. @default 8 */
   staleWrites?: number
+  /** Whether a write that comes to an item that a transaction is at is refused, as in DynamoDB. @default false */
+  meetAtItems?: boolean
   clock?: Clock
 }
 
@@ -66,15 +68,34 @@ const reads = new Set(['GetItem', 'Query', 'BatchGetItem'])
 
 /** Puts faults between a client that has not been used yet and its endpoint. Only reads and writes of items meet them. */
 export function injectFaults(client: DynamoDBClient, options: FaultOptions): Faults {
-  const { seed, rates = {}, maxLateMs = 3, staleWrites = 8, clock = systemClock } = options
+  const { seed, rates = {}, maxLateMs = 3, staleWrites = 8, meetAtItems = false, clock = systemClock } = options
   const random = seededRandom(seed)
   const replica = createStaleReplica(random, staleWrites)
   const zero = Object.fromEntries(faultKinds.map(kind => [kind, 0])) as Record<FaultKind, number>
   const faults: Faults = { rates, next: [], counts: zero, requests: 0 }
   const inner = client.config.requestHandler
 
+  /** Items that a transaction is at. */
+  const busy = new Set<string>()
+
+  async function handle(request: WireRequest, wireOptions: WireOptions): Promise<WireAnswer> {
+    if (!meetAtItems || !writes.has(targetOf(request))) return inner.handle(request, wireOptions)
+    const items = itemsOf(request)
+    if (items.some(item => busy.has(item))) {
+      faults.counts.conflict++
+      return conflicting(request)
+    }
+    if (targetOf(request) !== 'TransactWriteItems') return inner.handle(request, wireOptions)
+    for (const item of items) busy.add(item)
+    try {
+      return await inner.handle(request, wireOptions)
+    } finally {
+      for (const item of items) busy.delete(item)
+    }
+  }
+
   async function send(request: WireRequest, wireOptions: WireOptions): Promise<WireAnswer> {
-    const answer = await inner.handle(request, wireOptions)
+    const answer = await handle(request, wireOptions)
     if (writes.has(targetOf(request)) && answer.response.statusCode === 200) replica.wrote(request)
     return replica.remember(request, answer)
   }
@@ -150,6 +171,17 @@ function conflicting(request: WireRequest): WireAnswer {
   return targetOf(request) === 'TransactWriteItems'
     ? cancelled(request, 'TransactionConflict')
     : makeError(400, 'TransactionConflictException')
+}
+
+/** What a write is at, also what it only looks at. The registry's items: those of the log are in no transaction. */
+function itemsOf(request: WireRequest): string[] {
+  type Write = { TableName: string; Key?: Json; Item?: Json }
+  const { TransactItems, ...single } = bodyOf(request) as Json & { TransactItems?: Record<string, Write>[] }
+  const written = TransactItems?.flatMap(item => Object.values(item)) ?? [single as Write]
+  return written.map(({ TableName, Key, Item }) => {
+    const { pk, sk } = (Key ?? Item ?? {}) as { pk?: Json; sk?: Json }
+    return JSON.stringify([TableName, pk, sk])
+  })
 }
 
 function cancelled(request: WireRequest, code: string): WireAnswer {
