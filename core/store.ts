@@ -165,7 +165,7 @@ export interface RegistryStore {
   setStopped(place: QueuePlace, isStopped: boolean): Promise<'set' | 'unknown_queue'>
   /** Claims a queue that nobody holds by a lease; raises its `offsetVersion`, which fences whoever held it before. */
   claimQueue(claim: QueueClaim): Promise<{ outcome: 'claimed'; offset: QueueOffset } | { outcome: 'conflict' }>
-  /** Prolongs a claim, over or not, that nobody else has taken since. Answers with the queue as it is then. */
+  /** Sets until when a claim lasts, over or not, that nobody else has taken since. Answers with the queue as it is then. */
   renewClaim(renewal: ClaimRenewal): Promise<{ outcome: 'renewed'; offset: QueueOffset } | { outcome: 'fenced' }>
 
   /** Records a new consumer, or finds the one of its name and takes over all but its id and groups. Answers with its id. */

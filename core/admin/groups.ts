@@ -1,5 +1,6 @@
 import { type Core, groupHasChanged } from '../core.ts'
 import { newGroup, removeGroup } from '../group/copies.ts'
+import { kindOf } from '../group/copy-names.ts'
 import { parseIpRange } from '../group/members.ts'
 import type { GroupSettings, GroupSnapshot } from '../model.ts'
 import type { CreateGroupRequest, GroupListView, GroupView, UpdateGroupRequest } from '../protocol/admin.ts'
@@ -22,6 +23,7 @@ export async function listGroups(core: Core): Promise<GroupListView> {
 /** Changes which members may be given queues. The group is rebalanced at once. */
 export async function updateGroup(core: Core, groupName: string, request: UpdateGroupRequest): Promise<GroupView> {
   const { group } = await requireGroup(core, groupName)
+  if (kindOf(group) === 'consumer_copy') throw new PmqError('conflict', `group ${groupName} is one consumer's own`)
   await core.store.updateGroup(groupName, withSettings(request, group))
   await core.bus.groupChanged(groupName)
   groupHasChanged(core, groupName)

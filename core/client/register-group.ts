@@ -1,7 +1,7 @@
 import type { Core } from '../core.ts'
 import { askRebalance } from '../group/ask.ts'
 import { ensureCopy, NameTakenError } from '../group/copies.ts'
-import { consumerCopyName, noSubEnv, subEnvCopyName } from '../group/copy-names.ts'
+import { consumerCopyName, kindOf, noSubEnv, subEnvCopyName } from '../group/copy-names.ts'
 import { joinGroup } from '../group/join.ts'
 import type { Consumer, Group } from '../model.ts'
 import { limits } from '../protocol/limits.ts'
@@ -21,7 +21,9 @@ export async function registerConsumerGroup(core: Core, request: RegisterGroupRe
   if (!consumer) return refused(`ConsumerId_${consumerId}不存在！`)
 
   // Not from memory: a group may have been created a moment ago.
-  const found = await Promise.all(groupNames.map(name => readRecord(core, name)))
+  const read = await Promise.all(groupNames.map(name => readRecord(core, name)))
+  // A copy for one consumer is nobody else's.
+  const found = read.map(group => (group && kindOf(group) === 'group' ? group : undefined))
   const groups = found.filter(group => group !== undefined)
   if (groups.length === 0) return refused(`${groupNames.join('.')}不存在`)
   const unknown = groupNames.find((_, i) => found[i] === undefined)

@@ -39,7 +39,7 @@ export async function joinGroup(core: Core, joining: Joining): Promise<JoinOutco
     const rivals = rivalsOf(snapshot, consumerId, instanceId)
     const isTaken = joining.isReturning && !replaced && rivals.length > 0
     if (isTaken || rivals.some(rival => rival.consumerId > consumerId)) {
-      await leave(core, consumerId, [groupName])
+      await letGo(core, member)
       return 'replaced'
     }
     const before = new Set(replaced?.map(rival => rival.consumerId))

@@ -3,6 +3,7 @@ import type { GroupSnapshot, QueueOffset } from '../model.ts'
 import { StoreError } from '../store.ts'
 import { type Assignment, assignQueues } from './assign.ts'
 import { alignCopies, leftOverCopies } from './copies.ts'
+import { kindOf } from './copy-names.ts'
 import { decideHandover, headingFor, type Ownership } from './handover.ts'
 import { replacedMembers, selectMembers } from './members.ts'
 import { alignOffsets } from './offsets.ts'
@@ -98,7 +99,7 @@ const hasUntold = ({ group, offsets }: GroupSnapshot) => offsets.some(offset => 
 
 /** What is to be done with which queues, by the plan for the group as it was read. */
 function nextSteps(core: Core, snapshot: GroupSnapshot, offsets: readonly QueueOffset[]): [QueueOffset, Ownership][] {
-  if (snapshot.group.mode !== 'balanced') return []
+  if (snapshot.group.mode !== 'balanced' || kindOf(snapshot.group) === 'consumer_copy') return []
   const wanted = assign(snapshot, offsets)
   const alive = new Set(snapshot.members.map(member => member.consumerId))
   for (const replaced of replacedMembers(snapshot.members).keys()) alive.delete(replaced)

@@ -228,17 +228,6 @@ describe('an operation under the faults of DynamoDB', { skip: engine.skip ?? fal
     await store.registerConsumer(consumerOf(4, 'c4'))
     assert.deepEqual(await store.listNewcomers(), [1, 3])
   })
-
-  test('a member leaves a group that is made anew while it leaves the old one, and the new one hears of it', async () => {
-    await store.removeGroup(group)
-    // It has met no group, and is about to leave without one.
-    opened.faults.next.push('none', 'conflict')
-    whileWaiting = () => store.createGroup(group)
-    assert.equal(await store.leaveGroup(groupName, 2), 'left')
-    const snapshot = await store.readGroup(groupName)
-    assert.deepEqual(snapshot?.members, [])
-    assert.equal(snapshot?.group.rebalanceAsked, 1)
-  })
 })
 
 describe('many queues of one group at once', { skip: engine.skip ?? false }, () => {
