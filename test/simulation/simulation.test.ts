@@ -3,8 +3,10 @@ import { test } from 'node:test'
 import { playSeeds } from './pool.ts'
 
 const seeds = Number(process.env.SIMULATION_SEEDS ?? 1000)
+/** Ten times what they take where nobody else is at work, and time to begin. */
+const timeout = 60_000 + seeds * 300
 
-test(`no promise is broken in ${seeds} simulated runs`, async t => {
+test(`no promise is broken in ${seeds} simulated runs`, { timeout }, async t => {
   let events = 0
   const failures: string[] = []
   await playSeeds({
