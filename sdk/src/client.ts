@@ -111,7 +111,10 @@ export function createClient(given: ClientOptions): Client {
     checkOpen()
     const { clientIp } = identity
     // Only those that run are known here: a client may see many come and go.
-    const onStarted = () => consumers.add(made)
+    const onStarted = () => {
+      checkOpen()
+      consumers.add(made)
+    }
     const onStopped = () => consumers.delete(made)
     const made = createConsumer({ ...deps, clientIp, onStarted, onStopped }, consumerOptions)
     return made

@@ -57,7 +57,7 @@ export type ConsumerDeps = {
   clientIp: string
   requestTimeoutMs: number
   emit: EventListener
-  /** Called when there is something to stop, and when there is nothing any more. */
+  /** Called when there is something to stop, and when there is nothing any more. The first throws where nothing may start. */
   onStarted(): void
   onStopped(): void
 }
@@ -91,7 +91,11 @@ export function createConsumer(deps: ConsumerDeps, given: ConsumerOptions): Cons
   }
 
   return {
-    start: lifecycle.start,
+    async start() {
+      // At once: a client that is closed in the same turn has to stop it.
+      deps.onStarted()
+      await lifecycle.start()
+    },
     stop,
     [Symbol.asyncDispose]: () => stop(),
     status: () => ({

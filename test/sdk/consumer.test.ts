@@ -513,6 +513,24 @@ suite('stopping', () => {
     assert.equal(clock.sleeping, 0)
   })
 
+  test('is stopped with its client also where that is closed in the same turn', async () => {
+    const { clock, service, consumer } = setUp()
+    const made = consumer(() => undefined)
+    const started = made.start()
+    await made.client.close()
+    await started
+    await clock.advance(60_000)
+    assert.deepEqual([made.status().state, service.requests.length], ['stopped', 0])
+  })
+
+  test('cannot be started any more once its client is closed', async () => {
+    const { consumer } = setUp()
+    const made = consumer(() => undefined)
+    await made.client.close()
+    await assert.rejects(made.start(), { code: 'closed' })
+    assert.equal(made.status().state, 'stopped')
+  })
+
   test('await using stops it, and closing the client stops all of its consumers', async () => {
     const { clock, consumer, groups } = setUp()
     {
