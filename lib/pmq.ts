@@ -84,10 +84,9 @@ export class Pmq extends Construct {
 
     grant(publish, tables.log, 'PutItem', 'Query')
     grant(publish, tables.registry, 'Query')
-    for (const each of [consume, admin, tick]) {
-      grant(each, tables.log, 'Query')
-      grant(each, tables.registry, ...registryActions)
-    }
+    for (const each of [consume, admin, tick]) grant(each, tables.log, 'Query')
+    for (const each of [consume, tick]) grant(each, tables.registry, ...registryActions, 'GetItem')
+    grant(admin, tables.registry, ...registryActions)
     bus.grantPutEventsTo(consume.role)
     bus.grantPutEventsTo(admin.role)
 
@@ -107,17 +106,9 @@ export class Pmq extends Construct {
   }
 }
 
-/** All that there is to do with single items. The checks are of a second item, in a transaction that changes a first. */
-const registryActions = [
-  'BatchGetItem',
-  'ConditionCheckItem',
-  'DeleteItem',
-  'GetItem',
-  'PutItem',
-  'Query',
-  'UpdateItem',
-] as const
-type Action = (typeof registryActions)[number]
+/** What whoever changes groups does with items. The checks are of a second item, in a transaction that changes a first. */
+const registryActions = ['BatchGetItem', 'ConditionCheckItem', 'DeleteItem', 'PutItem', 'Query', 'UpdateItem'] as const
+type Action = (typeof registryActions)[number] | 'GetItem'
 
 /**
  * By action, as far as the use cases of a function go; a transaction needs the actions of its items. CDK's
