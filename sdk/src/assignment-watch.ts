@@ -30,7 +30,8 @@ export type AssignmentWatch = {
   stop(): void
 }
 
-const joinBackoff: Backoff = { baseMs: 20, maxMs: 500 }
+/** A thousand that start together ask some hundreds of times a second between them. */
+const joinBackoff: Backoff = { baseMs: 20, maxMs: 2_000 }
 /** How long a new member asks by itself for its first queues; a rebalance takes a moment. */
 const joinPatienceMs = 5_000
 /** An answer may come from a cache that has not heard yet of what another answer told; it is a second old at most. */
@@ -82,7 +83,8 @@ export function createAssignmentWatch(deps: AssignmentWatchDeps): AssignmentWatc
         if (fruitless === 0) insistUntilMs = 0
         if (assignment && assignment.version >= known) take(assignment.version, assignment.queues)
         // Where there is no reason to ask again the loop waits at its head, until there is one.
-        if (isJoining || fruitless > 0) await wakeup.wait(pauseMs(isJoining ? joinBackoff : staleBackoff, fruitless))
+        if (isJoining || fruitless > 0)
+          await wakeup.wait(pauseMs(isJoining ? joinBackoff : staleBackoff, fruitless, random))
       } catch (thrown) {
         if (stopping.signal.aborted) return
         isOwed = true
@@ -138,7 +140,7 @@ export function createAssignmentWatch(deps: AssignmentWatchDeps): AssignmentWatc
   }
 }
 
-/** Without randomness: those who wait for the same version are few, and each is wanted soon. */
-function pauseMs(backoff: Backoff, fruitless: number): number {
-  return Math.min(backoff.maxMs, backoff.baseMs * 2 ** fruitless)
+/** Hardly random: each is wanted soon, and those who have heard of the same version only must not keep in step. */
+function pauseMs(backoff: Backoff, fruitless: number, random: () => number): number {
+  return Math.min(backoff.maxMs, backoff.baseMs * 2 ** fruitless) * (0.75 + random() / 2)
 }
