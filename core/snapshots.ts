@@ -9,33 +9,48 @@ export type Snapshots = {
   get(groupName: string, version: number): Promise<GroupSnapshot | undefined>
 }
 
-/** So long a read is shared. */
+/** So long a read is shared, and in so long a time a group is read so often at most. */
 const windowMs = 100
-/**
- * In so long a time a group is read so often at most. While hundreds of queues change hands the version rises with each,
- * and a read of a group of a thousand takes as long as serving a hundred requests.
- */
 const readsPerWindow = 4
+/**
+ * The window is longer where a read takes long, so that reads take a part of the time only. While hundreds of queues change
+ * hands the version rises with each, and a read of a group of a thousand takes as long as serving a hundred requests.
+ */
+const windowPerReadTime = 40
+const longestWindowMs = 1_000
 const maxRemembered = 1_000
 
-type Entry = { readAtMs: number; reads: number; windowFromMs: number; snapshot: Promise<GroupSnapshot | undefined> }
+type Entry = {
+  readAtMs: number
+  reads: number
+  windowFromMs: number
+  windowMs: number
+  snapshot: Promise<GroupSnapshot | undefined>
+}
 
 export function createSnapshots(store: Pick<Store, 'readGroup'>, clock: Clock): Snapshots {
   const known = createLru<string, Entry>(maxRemembered)
 
   function read(groupName: string, before: Entry | undefined): Promise<GroupSnapshot | undefined> {
     const nowMs = clock.monotonic()
-    const goesOn = before !== undefined && nowMs - before.windowFromMs < windowMs
+    const goesOn = before !== undefined && nowMs - before.windowFromMs < before.windowMs
     const entry: Entry = {
       readAtMs: nowMs,
       reads: goesOn ? before.reads + 1 : 1,
       windowFromMs: goesOn ? before.windowFromMs : nowMs,
+      windowMs: before?.windowMs ?? windowMs,
       snapshot: store.readGroup(groupName),
     }
     known.set(groupName, entry)
-    entry.snapshot.catch(() => {
-      if (known.peek(groupName) === entry) known.delete(groupName)
-    })
+    entry.snapshot.then(
+      () => {
+        const wantedMs = (clock.monotonic() - nowMs) * windowPerReadTime
+        entry.windowMs = Math.max(windowMs, Math.min(longestWindowMs, wantedMs))
+      },
+      () => {
+        if (known.peek(groupName) === entry) known.delete(groupName)
+      },
+    )
     return entry.snapshot
   }
 
@@ -43,16 +58,25 @@ export function createSnapshots(store: Pick<Store, 'readGroup'>, clock: Clock): 
     async get(groupName, version) {
       for (;;) {
         const entry = known.get(groupName)
-        const nowMs = clock.monotonic()
-        if (entry === undefined || nowMs - entry.readAtMs >= windowMs) return read(groupName, entry)
-        const snapshot = await entry.snapshot
-        if (snapshot !== undefined && snapshot.group.version >= version) return snapshot
-        // Somebody else may have read it meanwhile.
-        if (known.peek(groupName) !== entry) continue
-        const leftMs = entry.windowFromMs + windowMs - clock.monotonic()
-        if (entry.reads < readsPerWindow || leftMs <= 0) return read(groupName, entry)
-        await clock.sleep(leftMs)
+        if (entry === undefined || clock.monotonic() - entry.readAtMs >= windowMs) {
+          if (entry === undefined || isOpen(entry)) return read(groupName, entry)
+        } else {
+          const snapshot = await entry.snapshot
+          if (snapshot !== undefined && snapshot.group.version >= version) return snapshot
+          // Somebody else may have read it meanwhile.
+          if (known.peek(groupName) !== entry) continue
+          if (isOpen(entry)) return read(groupName, entry)
+        }
+        await clock.sleep(leftOf(entry))
       }
     },
+  }
+
+  function isOpen(entry: Entry): boolean {
+    return entry.reads < readsPerWindow || leftOf(entry) <= 0
+  }
+
+  function leftOf(entry: Entry): number {
+    return entry.windowFromMs + entry.windowMs - clock.monotonic()
   }
 }
