@@ -10,7 +10,9 @@ import type { Core } from '../../core/core.ts'
 import { selectMembers } from '../../core/group/members.ts'
 import { rebalance } from '../../core/group/rebalance.ts'
 import type { GroupSnapshot } from '../../core/model.ts'
+import { StoreError } from '../../core/store.ts'
 import { tick } from '../../core/tick.ts'
+import { intercept, meet } from '../core/scripted-store.ts'
 import { createContainer } from '../log/containers.ts'
 import { groupOf, offsetOf, queueOf, subscriptionOf, topicOf } from '../store/contract.ts'
 import { createManualClock } from '../support/manual-clock.ts'
@@ -29,6 +31,8 @@ export type ChurnOptions = {
   tickEverySeconds: number
   /** A queue of a handled topic may be with nobody, or with one dead owner, for so long, while there is a member that may have it. */
   patienceSeconds: number
+  /** Which part of the operations fails, or loses its answer. */
+  failures?: number
 }
 
 type Client = {
@@ -53,7 +57,10 @@ export async function churn(options: ChurnOptions): Promise<{ moves: number; lon
   const dice = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T
   const chance = (part: number) => random() < part
   const registry = openRegistry()
-  const { store } = registry
+  let failures = 0
+  const store = intercept(registry.store, call =>
+    meet(chance(failures) ? dice(['lost request', 'lost answer'] as const) : 'done', call),
+  )
   const clock = createManualClock(nowMs)
   const events: string[] = []
   const cores = Array.from({ length: options.containers }, () => newCore())
@@ -93,9 +100,9 @@ export async function churn(options: ChurnOptions): Promise<{ moves: number; lon
       instanceId: client.instanceId,
       returning,
     })
-    Object.assign(client, { consumerId: id, version: 0, queues: new Map() })
+    if (suc) Object.assign(client, { consumerId: id, version: 0, queues: new Map() })
     if (replaced) clients.delete(client)
-    else assert.ok(suc)
+    else assert.ok(suc || failures > 0)
   }
 
   async function start(instanceId = chance(0.4) ? `place-${Math.floor(random() * 3)}` : undefined): Promise<void> {
@@ -111,7 +118,6 @@ export async function churn(options: ChurnOptions): Promise<{ moves: number; lon
       queues: new Map(),
     }
     clients.add(client)
-    await enter(client, false)
   }
 
   async function disturb(): Promise<void> {
@@ -135,6 +141,7 @@ export async function churn(options: ChurnOptions): Promise<{ moves: number; lon
     if (chance(0.3)) await tryCommits(client)
     if (client.pausedUntil > at) return
     const { consumerId } = client
+    if (consumerId === 0) return enter(client, false)
     if (at % 10 === client.phase) {
       const { deleted } = await heartbeat(dice(cores), { consumerId })
       if (deleted === 1) return enter(client, true)
@@ -186,16 +193,28 @@ export async function churn(options: ChurnOptions): Promise<{ moves: number; lon
     }
   }
 
-  const read = async () => (await store.readGroup(groupName)) as GroupSnapshot
+  async function attempt(act: () => Promise<unknown>): Promise<void> {
+    try {
+      await act()
+    } catch (error) {
+      if (failures === 0 || !(error instanceof StoreError)) throw error
+    }
+  }
+
+  const read = async () => (await registry.store.readGroup(groupName)) as GroupSnapshot
   const phase = Math.floor(random() * options.tickEverySeconds)
 
   async function pass(isQuiet: boolean): Promise<void> {
     at++
     clock.step(second)
-    if (!isQuiet) await disturb()
-    for (const client of [...clients]) if (clients.has(client)) await work(client)
-    if (at % options.tickEverySeconds === phase) assert.deepEqual((await tick(ticking)).failed, [])
-    for (const name of events.splice(0)) if (chance(0.8)) await rebalance(dice(cores), name)
+    failures = isQuiet ? 0 : (options.failures ?? 0)
+    if (!isQuiet) await attempt(disturb)
+    for (const client of [...clients]) if (clients.has(client)) await attempt(() => work(client))
+    if (at % options.tickEverySeconds === phase) {
+      const { failed } = await tick(ticking)
+      if (failures === 0) assert.deepEqual(failed, [])
+    }
+    for (const name of events.splice(0)) if (chance(0.8)) await attempt(() => rebalance(dice(cores), name))
     look(await read())
   }
 
