@@ -2,6 +2,8 @@ import type { Core } from '../core.ts'
 import { isClaimable } from '../group/claim.ts'
 import type { GroupSnapshot, QueueOffset, Subscription } from '../model.ts'
 import type { ClaimRequest, ClaimResponse, RenewRequest, RenewResponse, RenewResult } from '../protocol/claims.ts'
+import type { AssignedQueue } from '../protocol/membership.ts'
+import { StoreError } from '../store.ts'
 import { toAssignedQueue } from './assigned-queue.ts'
 import { findGroup, readGroup } from './find.ts'
 
@@ -12,17 +14,30 @@ const looksAtOnce = 10
  * Claims queues of a group for a time: those of them that nobody holds and that have something to read. The claimant pulls
  * and commits like an owner, with the `offsetVersion` that it is told, renews while it works, and gives a queue up by its
  * final commit (`flag: 1`). A lease that ends is no more than a permission to others: who comes late is fenced only if
- * somebody has claimed the queue since.
+ * somebody has claimed the queue since. If the store fails on the way, the answer is what was claimed before that; a queue
+ * whose claim is in doubt waits for the end of the lease.
  */
 export async function claimQueues(core: Core, request: ClaimRequest): Promise<ClaimResponse> {
-  const { consumerGroupName: groupName, claimant, leaseMs, maxQueues } = request
+  const { consumerGroupName: groupName, leaseMs } = request
   const snapshot = await readGroup(core, groupName)
   if (snapshot === undefined) return { suc: false, msg: `consumergroup_${groupName}不存在` }
   const { mode, version } = snapshot.group
   if (mode !== 'claimed') {
     return { suc: false, msg: `group ${groupName} is ${mode}: its queues go to its members and cannot be claimed` }
   }
-  const claimed: ClaimResponse['queues'] = {}
+  const queues: NonNullable<ClaimResponse['queues']> = {}
+  try {
+    for await (const queue of claimSome(core, snapshot, request)) queues[queue.queueId] = queue
+  } catch (error) {
+    // What was claimed until then would wait for the end of its lease, if nobody heard of it.
+    if (!(error instanceof StoreError) || Object.keys(queues).length === 0) throw error
+  }
+  return { suc: true, queues, leaseMs, version }
+}
+
+/** Claims queues one by one, until there are enough or no more. */
+async function* claimSome(core: Core, snapshot: GroupSnapshot, request: ClaimRequest): AsyncGenerator<AssignedQueue> {
+  const { consumerGroupName: groupName, claimant, leaseMs, maxQueues } = request
   let left = maxQueues
   for await (const [offset, subscription] of findWork(core, snapshot, request)) {
     const nowMs = core.clock.now()
@@ -35,10 +50,9 @@ export async function claimQueues(core: Core, request: ClaimRequest): Promise<Cl
       nowMs,
     })
     if (outcome.outcome === 'conflict') continue
-    claimed[offset.queueId] = toAssignedQueue(outcome.offset, subscription)
-    if (--left === 0) break
+    yield toAssignedQueue(outcome.offset, subscription)
+    if (--left === 0) return
   }
-  return { suc: true, queues: claimed, leaseMs, version }
 }
 
 /** Queues that can be claimed and have something to read, from a random one on: claimants that come together part. */

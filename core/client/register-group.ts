@@ -2,8 +2,8 @@ import type { Core } from '../core.ts'
 import { askRebalance } from '../group/ask.ts'
 import { ensureCopy, NameTakenError } from '../group/copies.ts'
 import { consumerCopyName, kindOf, noSubEnv, subEnvCopyName } from '../group/copy-names.ts'
-import { joinGroup } from '../group/join.ts'
-import type { Consumer, Group } from '../model.ts'
+import { joinGroup, letGo } from '../group/join.ts'
+import type { Consumer, Group, Member } from '../model.ts'
 import { limits } from '../protocol/limits.ts'
 import type { RegisterGroupRequest, RegisterGroupResponse } from '../protocol/membership.ts'
 import { findTopicWith, isName, readGroup } from './find.ts'
@@ -31,15 +31,23 @@ export async function registerConsumerGroup(core: Core, request: RegisterGroupRe
   const claimed = groups.find(group => group.mode === 'claimed')
   if (claimed) return refused(`group ${claimed.name} has no members: its queues are claimed`)
 
+  const names = new Map<Group, string>()
+  const replaced = new Map<number, Member>()
+  for (const group of groups) {
+    const joined = await joinOne(core, request, consumer, group, topicsOf(request, group))
+    if ('suc' in joined) return joined
+    names.set(group, joined.name)
+    for (const member of joined.replaced) replaced.set(member.consumerId, member)
+  }
+  // Not before: in the groups that were still to be joined their queues would have gone to others.
+  for (const former of replaced.values()) await letGo(core, former.consumerId, former.groupName)
+
   const newNames: [string, string][] = []
   const notSubscribed: [string, string[]][] = []
-  for (const group of groups) {
-    const topicNames = (request.consumerGroupNames?.[group.name] ?? []).filter(isName)
-    const joined = await joinOne(core, request, consumer, group, topicNames)
-    if ('suc' in joined) return joined
-    if (joined.name !== group.name) newNames.push([group.name, joined.name])
-    const missing = await findMissing(core, group.name, topicNames)
-    if (missing.length > 0) notSubscribed.push([joined.name, missing])
+  for (const [group, name] of names) {
+    if (name !== group.name) newNames.push([group.name, name])
+    const missing = await findMissing(core, group.name, topicsOf(request, group))
+    if (missing.length > 0) notSubscribed.push([name, missing])
   }
   // Not by assignment: a group may be called `__proto__`.
   const consumerGroupNameNew = Object.fromEntries(newNames)
@@ -51,6 +59,9 @@ export async function registerConsumerGroup(core: Core, request: RegisterGroupRe
   }
 }
 
+const topicsOf = (request: RegisterGroupRequest, { name }: Group) =>
+  (request.consumerGroupNames?.[name] ?? []).filter(isName)
+
 const refused = (msg: string): RegisterGroupResponse => ({ suc: false, msg })
 
 /** Joins one group, or its copy for the consumer's sub-environment; answers with the name that is the group's for it. */
@@ -60,7 +71,7 @@ async function joinOne(
   consumer: Consumer,
   origin: Group,
   topicNames: string[],
-): Promise<{ name: string } | RegisterGroupResponse> {
+): Promise<{ name: string; replaced: Member[] } | RegisterGroupResponse> {
   const subEnv = request.subEnv?.toLowerCase()
   let group = origin
   if (core.settings.subEnvironments && subEnv && subEnv !== noSubEnv) {
@@ -77,14 +88,11 @@ async function joinOne(
   const { consumerId } = consumer
   const instanceId = request.instanceId ?? undefined
   const isReturning = request.returning === true
-  const outcome = await joinGroup(core, { groupName, consumer, topicNames, instanceId, isReturning })
-  if (outcome === 'unknown_group') return refused(`consumergroup_${groupName}不存在`)
-  if (outcome === 'unknown_consumer') return refused(`ConsumerId_${consumerId}不存在！`)
-  if (outcome === 'replaced') {
-    return { ...refused(`another consumer has taken the place ${instanceId} in group ${groupName}`), replaced: true }
-  }
+  const joined = await joinGroup(core, { groupName, consumer, topicNames, instanceId, isReturning })
+  if (joined.outcome !== 'joined') return refuseJoin(core, joined.outcome, consumerId, groupName, instanceId)
+  const { replaced } = joined
   if (group.mode !== 'broadcast') {
-    if (await askRebalance(core, groupName)) return { name: groupName }
+    if (await askRebalance(core, groupName)) return { name: groupName, replaced }
     // It was removed meanwhile.
     await core.store.leaveGroup(groupName, consumerId)
     return refused(`consumergroup_${groupName}不存在`)
@@ -93,7 +101,21 @@ async function joinOne(
   await core.store.askRebalance(groupName)
   const copyName = consumerCopyName(groupName, consumerId)
   await ensureCopy(core, group, copyName, { groupName, consumerId })
-  return { name: copyName }
+  return { name: copyName, replaced }
+}
+
+async function refuseJoin(
+  core: Core,
+  outcome: 'outrun' | 'unknown_group' | 'unknown_consumer',
+  consumerId: number,
+  groupName: string,
+  instanceId: string | undefined,
+): Promise<RegisterGroupResponse> {
+  if (outcome === 'unknown_group') return refused(`consumergroup_${groupName}不存在`)
+  if (outcome === 'unknown_consumer') return refused(`ConsumerId_${consumerId}不存在！`)
+  // It is to end, and nobody would look for it where it is no member.
+  await letGo(core, consumerId, groupName)
+  return { ...refused(`another consumer has taken the place ${instanceId} in group ${groupName}`), replaced: true }
 }
 
 const readRecord = async (core: Core, groupName: string) =>

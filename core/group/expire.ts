@@ -13,6 +13,7 @@ export async function expireMembers(core: Core, { members }: GroupSnapshot): Pro
   const consumers = await core.store.readConsumers(members.map(member => member.consumerId))
   const heartbeats = new Map(consumers.map(consumer => [consumer.consumerId, consumer.heartbeatAtMs]))
   const nowMs = core.clock.now()
+  if (consumers.some(({ heartbeatAtMs }) => core.silences.isSilent(heartbeatAtMs, nowMs))) await tryToWrite(core, nowMs)
   for (const member of members) {
     const heartbeatAtMs = heartbeats.get(member.consumerId)
     if (heartbeatAtMs === undefined) {
@@ -24,6 +25,16 @@ export async function expireMembers(core: Core, { members }: GroupSnapshot): Pro
       if (removed) await leave(core, member.consumerId, removed.groupNames)
     }
   }
+}
+
+const nobody = 0
+
+/**
+ * A store may be read, and take no writes, heartbeats among them: throws then, as at any failure. So a silence counts from
+ * when writes were possible on.
+ */
+async function tryToWrite({ store }: Core, nowMs: number): Promise<void> {
+  await store.heartbeat(nobody, nowMs)
 }
 
 /** Takes a consumer out of groups, and has them rebalanced. Of a broadcast group its copy goes. */

@@ -2,22 +2,38 @@ import { BlockList, isIP } from 'node:net'
 import type { GroupSettings, GroupSnapshot, Member } from '../model.ts'
 
 /**
- * The members that may be given queues: not denied, allowed, not replaced by another one that took their place, and so
- * many at most as the group takes, the ones that joined first. The others are on standby: they are there when one of
- * these leaves.
+ * The members that may be given queues: not denied, allowed, the ones who hold their places, and so many at most as the
+ * group takes, the ones that joined first. The others are on standby: they are there when one of these leaves.
  */
 export function selectMembers({ group, members }: Pick<GroupSnapshot, 'group' | 'members'>): Member[] {
   const isAllowed = createIpCheck(group)
   const replaced = replacedMembers(members)
   const able = members
-    .filter(({ consumerId, ip }) => !replaced.has(consumerId) && isAllowed(ip))
+    .filter(member => !replaced.has(member.consumerId) && !isAnnounced(member) && isAllowed(member.ip))
     .sort((a, b) => a.joinedAtMs - b.joinedAtMs || a.consumerId - b.consumerId)
   return group.maxConsumers > 0 ? able.slice(0, group.maxConsumers) : able
 }
 
-/** Who was replaced, by whom. */
+/** It wants a place, and has not looked yet whether another one does (`join.ts`). */
+const isAnnounced = ({ instanceId, predecessors }: Member) => instanceId !== undefined && predecessors === undefined
+
+/**
+ * Who was replaced, by whom. A place is held by the one that registered last. What those had who were there before it is
+ * its own, whether they are members still or have been let go.
+ */
 export function replacedMembers(members: readonly Member[]): Map<number, number> {
-  return new Map(members.flatMap(({ predecessors = [], consumerId }) => predecessors.map(id => [id, consumerId])))
+  const placeOf = new Map(members.map(({ consumerId, instanceId }) => [consumerId, instanceId]))
+  const confirmed = members.filter(member => member.instanceId !== undefined && !isAnnounced(member))
+  const replaced = new Map<number, number>()
+  for (const [instanceId, atPlace] of Map.groupBy(confirmed, member => member.instanceId)) {
+    const holder = Math.max(...atPlace.map(member => member.consumerId))
+    for (const id of atPlace.flatMap(({ consumerId, predecessors = [] }) => [consumerId, ...predecessors])) {
+      // Whoever has another place by now, or none, is not replaced any more.
+      const isFormer = id !== holder && (!placeOf.has(id) || placeOf.get(id) === instanceId)
+      if (isFormer) replaced.set(id, holder)
+    }
+  }
+  return replaced
 }
 
 /** Whether an address is on the one list, or the list is empty, and not on the other. Whole addresses are compared. */
@@ -47,7 +63,8 @@ type Family = 'ipv4' | 'ipv6'
 export function parseIpRange(text: string): { address: string; prefix: number; family: Family } | undefined {
   const [address = '', prefixText, ...rest] = text.split('/')
   const family = familyOf(address)
-  if (family === undefined || rest.length > 0) return undefined
+  // A zone ("fe80::1%eth0") says something on one host only.
+  if (family === undefined || address.includes('%') || rest.length > 0) return undefined
   const longest = family === 'ipv4' ? 32 : 128
   if (prefixText === undefined) return { address, prefix: longest, family }
   const prefix = Number(prefixText)

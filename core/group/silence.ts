@@ -9,6 +9,8 @@ import { createLru } from '../lru.ts'
  * PMQ learned this too: since 5.5.2 its first two rounds after a start or a failure give nobody up.
  */
 export type SilenceWatch = {
+  /** Whether a heartbeat is so old that one is missing. */
+  isSilent(heartbeatAtMs: number, nowMs: number): boolean
   /**
    * Takes note of how old a consumer's heartbeat is. True: it is to be given up. A heartbeat from the future is of a clock
    * that was set back since; a consumer that lives soon sends another.
@@ -31,10 +33,12 @@ export function createSilenceWatch(sessionTimeoutMs: number): SilenceWatch {
   const graceMs = sessionTimeoutMs / 2
   const met = createLru<number, Silence>(maxRemembered)
 
+  const isSilent = (heartbeatAtMs: number, nowMs: number) => Math.abs(nowMs - heartbeatAtMs) > graceMs
+
   return {
+    isSilent,
     isOver(consumerId, heartbeatAtMs, nowMs) {
-      const silentMs = Math.abs(nowMs - heartbeatAtMs)
-      if (silentMs <= graceMs) {
+      if (!isSilent(heartbeatAtMs, nowMs)) {
         met.delete(consumerId)
         return false
       }
@@ -45,7 +49,7 @@ export function createSilenceWatch(sessionTimeoutMs: number): SilenceWatch {
         nowMs - before.lastMetAtMs <= longestGapMs
       const firstMetAtMs = goesOn ? before.firstMetAtMs : nowMs
       met.set(consumerId, { heartbeatAtMs, firstMetAtMs, lastMetAtMs: nowMs })
-      return silentMs > sessionTimeoutMs && nowMs - firstMetAtMs >= graceMs
+      return Math.abs(nowMs - heartbeatAtMs) > sessionTimeoutMs && nowMs - firstMetAtMs >= graceMs
     },
     forgetAll: () => met.clear(),
   }
