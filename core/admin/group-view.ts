@@ -1,5 +1,6 @@
 import { readGroup } from '../client/find.ts'
 import type { Core } from '../core.ts'
+import { hasOwnOffsets } from '../group/copy-names.ts'
 import { selectMembers } from '../group/members.ts'
 import { findAppendTime } from '../log/seek.ts'
 import type { Consumer, GroupSnapshot, Member, QueueOffset } from '../model.ts'
@@ -17,7 +18,7 @@ export async function requireGroup(core: Core, groupName: string): Promise<Group
  * What a group's queue offsets are found in: itself, or the copies that the members of a broadcast group have of it.
  */
 export async function readWorking(core: Core, snapshot: GroupSnapshot): Promise<GroupSnapshot[]> {
-  if (snapshot.group.mode !== 'broadcast') return [snapshot]
+  if (hasOwnOffsets(snapshot.group)) return [snapshot]
   const copies = snapshot.copies.filter(copy => copy.consumerId !== undefined)
   const read = await Promise.all(copies.map(({ copyName }) => core.store.readGroup(copyName)))
   return read.filter(copy => copy !== undefined)

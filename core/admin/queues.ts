@@ -79,15 +79,28 @@ export async function removeQueue(core: Core, topicName: string, queueId: string
   return getTopicView(core, topicName)
 }
 
-async function refuseIfNeeded(core: Core, groupName: string, { queueId }: Queue, newest: number): Promise<void> {
+async function refuseIfNeeded(
+  core: Core,
+  groupName: string,
+  { topicName, queueId }: Queue,
+  newest: number,
+): Promise<void> {
   const snapshot = await core.store.readGroup(groupName)
   // It was removed since the topic was read.
   if (snapshot === undefined) return
   for (const { group, offsets } of await readWorking(core, snapshot)) {
-    const lag = newest - (offsets.find(offset => offset.queueId === queueId)?.offset ?? 0)
+    const place = offsets.find(offset => offset.queueId === queueId)
+    const lag = newest - (place?.offset ?? 0)
     if (lag <= 0) continue
+    // Unless another request has removed the queue meanwhile, and the group has forgotten it.
+    if (place === undefined && !(await hasQueue(core, topicName, queueId))) continue
     throw new PmqError('conflict', `group ${group.name} has ${lag} messages of queue ${queueId} to consume yet`)
   }
+}
+
+async function hasQueue(core: Core, topicName: string, queueId: number): Promise<boolean> {
+  const { queues } = await requireTopic(core, topicName)
+  return queues.some(queue => queue.queueId === queueId)
 }
 
 /**

@@ -1,32 +1,78 @@
 import { type Core, groupHasChanged } from '../core.ts'
 import { forEachOf } from '../for-each-of.ts'
-import type { Group, GroupSnapshot, SubscriptionSettings, TopicSnapshot } from '../model.ts'
-import { kindOf } from './copy-names.ts'
+import type { GroupSnapshot, Queue, SubscriptionSettings, TopicSnapshot } from '../model.ts'
+import { hasOwnOffsets, kindOf } from './copy-names.ts'
 import { addOffset } from './offsets.ts'
 
-/** Subscribes a group to a topic: it is handed every message published from now on. */
+/**
+ * Subscribes a group to a topic: it is handed every message published from now on. The snapshot is of the group without
+ * the subscription. What another one has left behind that was not ended whole is removed.
+ */
 export async function addSubscription(
   core: Core,
-  group: Group,
+  { group, offsets }: GroupSnapshot,
   { topic, queues }: TopicSnapshot,
   settings: SubscriptionSettings,
 ): Promise<void> {
   const { name: groupName } = group
-  // The members of a broadcast group have offsets of their own, in their copies of it.
-  if (group.mode !== 'broadcast') {
-    const consumerId = group.origin && 'consumerId' in group.origin ? group.origin.consumerId : 0
-    const firstId = await core.store.takeIds('queueOffset', queues.length)
-    await forEachOf(queues, async (queue, i) => {
-      const newest = (await core.findEnd(topic.name, queue.queueId)) - 1
-      await addOffset(core, queue, { groupName, queueOffsetId: firstId + i, offset: newest, consumerId })
+  const newest = new Map<number, number>()
+  if (hasOwnOffsets(group)) {
+    await forEachOf(queues, async ({ queueId }) => {
+      newest.set(queueId, (await core.findEnd(topic.name, queueId)) - 1)
     })
+    await forgetOffsets(core, { offsets }, topic.name)
+    await addOffsets(core, group, queues, newest)
   }
   const { threadSize, consumerBatchSize, pullBatchSize, maxPullTimeSeconds } = settings
   const kept = { threadSize, consumerBatchSize, pullBatchSize, maxPullTimeSeconds }
-  await core.store.createSubscription(
-    { ...kept, groupName, topicName: topic.name, topicId: topic.topicId },
-    kindOf(group),
-  )
+  const subscription = { ...kept, groupName, topicName: topic.name, topicId: topic.topicId }
+  const outcome = await core.store.createSubscription(subscription, kindOf(group))
+  if (outcome === 'created') await correctBeginning(core, groupName, topic.name, newest)
+}
+
+/** @param newest by queue, the last message that the group does not want to see */
+async function addOffsets(
+  core: Core,
+  { name: groupName, origin, rbVersion }: GroupSnapshot['group'],
+  queues: readonly Queue[],
+  newest: ReadonlyMap<number, number>,
+): Promise<void> {
+  const consumerId = origin && 'consumerId' in origin ? origin.consumerId : 0
+  const firstId = await core.store.takeIds('queueOffset', queues.length)
+  await forEachOf(queues, (queue, i) => {
+    const offset = newest.get(queue.queueId) ?? 0
+    return addOffset(core, queue, { groupName, queueOffsetId: firstId + i, offset, consumerId, rbVersion })
+  })
+}
+
+const maxRuns = 10
+
+/**
+ * Whoever ends the group's subscription at the same time may remove offsets that were just added, for as long as the new
+ * one is not there; and a rebalance takes queues without one for new, of which the group wants everything.
+ */
+async function correctBeginning(
+  core: Core,
+  groupName: string,
+  topicName: string,
+  newest: ReadonlyMap<number, number>,
+): Promise<void> {
+  for (let run = 0; run < maxRuns; run++) {
+    const snapshot = await core.store.readGroup(groupName)
+    if (snapshot === undefined) return
+    if (!snapshot.subscriptions.some(subscription => subscription.topicName === topicName)) {
+      return forgetOffsets(core, snapshot, topicName)
+    }
+    const behind = snapshot.offsets.filter(({ queueId, offset }) => offset < (newest.get(queueId) ?? 0))
+    const known = new Set(snapshot.offsets.map(offset => offset.queueId))
+    const isComplete = [...newest.keys()].every(queueId => known.has(queueId))
+    if (isComplete && behind.length === 0) return
+    await forEachOf(behind, offset => core.store.resetOffset(offset, newest.get(offset.queueId) ?? 0))
+    const { queues = [] } = (await core.store.readTopic(topicName)) ?? {}
+    const missing = queues.filter(({ queueId }) => newest.has(queueId) && !known.has(queueId))
+    if (missing.length > 0) await addOffsets(core, snapshot.group, missing, newest)
+    else if (behind.length === 0) return
+  }
 }
 
 /**
@@ -34,17 +80,24 @@ export async function addSubscription(
  * versions; what it has in hand it may finish. Repeating it finishes what an earlier call has begun. False: there was
  * nothing to end.
  */
-export async function endSubscription(core: Core, snapshot: GroupSnapshot, topicName: string): Promise<boolean> {
-  const { name } = snapshot.group
-  const outcome = await core.store.removeSubscription(name, topicName, kindOf(snapshot.group))
-  const offsets = snapshot.offsets.filter(offset => offset.topicName === topicName)
-  await forEachOf(offsets, offset => core.store.removeQueueOffset(offset, 'unsubscribed'))
-  if (offsets.length > 0) await tellAssignment(core, name)
+export async function endSubscription(core: Core, { group }: GroupSnapshot, topicName: string): Promise<boolean> {
+  const { name } = group
+  const outcome = await core.store.removeSubscription(name, topicName, kindOf(group))
+  // As they are now: a rebalance may have added some since the group was read.
+  const { offsets = [] } = (await core.store.readGroup(name)) ?? {}
+  const hasOffsets = offsets.some(offset => offset.topicName === topicName)
+  // While they are there, whoever comes after a call that died knows that it has to be told.
+  if (hasOffsets) await tellAssignment(core, name)
+  await forgetOffsets(core, { offsets }, topicName)
   groupHasChanged(core, name)
-  return outcome === 'removed' || offsets.length > 0
+  return outcome === 'removed' || hasOffsets
 }
 
-const maxRuns = 10
+/** Removes a group's offsets of a topic, unless it subscribes to it. */
+function forgetOffsets(core: Core, { offsets }: Pick<GroupSnapshot, 'offsets'>, topicName: string): Promise<void> {
+  const ofTopic = offsets.filter(offset => offset.topicName === topicName)
+  return forEachOf(ofTopic, offset => core.store.removeQueueOffset(offset, 'unsubscribed'))
+}
 
 /** Raises a group's `rbVersion`, by which its consumers hear that queues have come or gone. */
 export async function tellAssignment(core: Core, groupName: string): Promise<void> {

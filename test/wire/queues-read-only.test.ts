@@ -12,8 +12,7 @@ beforeEach(() => {
 })
 afterEach(() => service.close())
 
-const another = () =>
-  createContainer(service.core.store, { clock: service.clock, settings: { topicCacheMs: 2_000 } })
+const another = () => createContainer(service.core.store, { clock: service.clock, settings: { topicCacheMs: 2_000 } })
 const nextOffsets = async () => (await viewTopic(service)).queues.map(queue => queue.nextOffset)
 
 describe('a queue that is read-only', () => {
@@ -46,16 +45,16 @@ describe('a queue that is read-only', () => {
   test('refuses a message that is strictly for it, and lets another go elsewhere', async () => {
     await createTopic(service, 't1', 2)
     await setReadOnly(service, 1)
-    const to = (strictMode?: number) => ({ body: 'a', partitionInfo: { queueId: 1, ...(strictMode !== undefined && { strictMode }) } })
+    const to = (strictMode?: number) => ({
+      body: 'a',
+      partitionInfo: { queueId: 1, ...(strictMode !== undefined && { strictMode }) },
+    })
     const { suc, msg, sleepTime, offsets } = await service.call('publish', {
       ...base,
       topicName: 't1',
       msgs: [to(), to(0)],
     })
-    assert.deepEqual(
-      [suc, msg, sleepTime],
-      [false, 'queue 1 is not a writable queue of topic t1; those are 2', 0],
-    )
+    assert.deepEqual([suc, msg, sleepTime], [false, 'queue 1 is not a writable queue of topic t1; those are 2', 0])
     assert.deepEqual(offsets?.[1], { first: 1, count: 1, queueId: 2, offset: 1 })
     assert.deepEqual(await nextOffsets(), [1, 2])
   })

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import { addQueues, commit, drainAndRemove, refusal, removeQueue, setReadOnly, viewGroup, viewTopic } from './operator.ts'
+import {
+  addQueues,
+  commit,
+  drainAndRemove,
+  refusal,
+  removeQueue,
+  setReadOnly,
+  viewGroup,
+  viewTopic,
+} from './operator.ts'
 import { assignment, base, consume, createGroup, createTopic, join, publish } from './scene.ts'
 import { openService, type Service } from './service.ts'
 
