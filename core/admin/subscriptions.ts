@@ -32,6 +32,8 @@ export async function subscribe(
   const current = snapshot.subscriptions.find(subscription => subscription.topicName === topicName)
   const settings = withDefaults(request, current ?? defaultSubscription)
   if (current) {
+    // Whoever dies before the copies have them leaves a rebalance that is owed, which passes them on.
+    if (snapshot.copies.length > 0) await core.store.askRebalance(groupName)
     await core.store.updateSubscription(groupName, topicName, settings)
   } else {
     await addSubscription(core, snapshot, topic, settings)

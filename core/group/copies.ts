@@ -1,5 +1,6 @@
 import { type Core, groupHasChanged } from '../core.ts'
 import type { Group, GroupCopy, GroupSnapshot, Origin, Subscription } from '../model.ts'
+import { StoreError } from '../store.ts'
 import { consumerCopyName, hasOwnOffsets } from './copy-names.ts'
 import { alignOffsets } from './offsets.ts'
 import { addSubscription, endSubscription, tellAssignment } from './subscriptions.ts'
@@ -156,10 +157,14 @@ export function leftOverCopies({ copies, members }: GroupSnapshot): GroupCopy[] 
 
 /** Removes a group: what it subscribes to and how far it was, and last itself, so that repeating it finishes. */
 export async function removeGroup(core: Core, groupName: string): Promise<void> {
-  const snapshot = await core.store.readGroup(groupName)
-  if (snapshot === undefined) return
-  const topics = new Set([...snapshot.subscriptions, ...snapshot.offsets].map(({ topicName }) => topicName))
-  for (const topicName of topics) await endSubscription(core, snapshot, topicName)
-  await core.store.removeGroup(snapshot.group)
-  groupHasChanged(core, groupName)
+  for (let run = 0; run < maxRuns; run++) {
+    const snapshot = await core.store.readGroup(groupName)
+    if (snapshot === undefined) return
+    const topics = new Set([...snapshot.subscriptions, ...snapshot.offsets].map(({ topicName }) => topicName))
+    for (const topicName of topics) await endSubscription(core, snapshot, topicName)
+    if (topics.size > 0) continue
+    await core.store.removeGroup(snapshot.group)
+    return groupHasChanged(core, groupName)
+  }
+  throw new StoreError('throttled', `group ${groupName} changes too fast to be removed`)
 }

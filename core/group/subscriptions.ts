@@ -1,6 +1,6 @@
 import { type Core, groupHasChanged } from '../core.ts'
 import { forEachOf } from '../for-each-of.ts'
-import type { GroupSnapshot, Queue, SubscriptionSettings, TopicSnapshot } from '../model.ts'
+import type { Group, GroupSnapshot, Queue, QueueOffset, SubscriptionSettings, TopicSnapshot } from '../model.ts'
 import { hasOwnOffsets, kindOf } from './copy-names.ts'
 import { addOffset } from './offsets.ts'
 
@@ -16,33 +16,45 @@ export async function addSubscription(
 ): Promise<void> {
   const { name: groupName } = group
   const newest = new Map<number, number>()
+  let added: QueueOffset[] = []
   if (hasOwnOffsets(group)) {
     await forEachOf(queues, async ({ queueId }) => {
       newest.set(queueId, (await core.findEnd(topic.name, queueId)) - 1)
     })
     await forgetOffsets(core, { offsets }, topic.name)
-    await addOffsets(core, group, queues, newest)
+    added = await addOffsets(core, group, queues, newest)
   }
   const { threadSize, consumerBatchSize, pullBatchSize, maxPullTimeSeconds } = settings
   const kept = { threadSize, consumerBatchSize, pullBatchSize, maxPullTimeSeconds }
   const subscription = { ...kept, groupName, topicName: topic.name, topicId: topic.topicId }
   const outcome = await core.store.createSubscription(subscription, kindOf(group))
   if (outcome === 'created') await correctBeginning(core, groupName, topic.name, newest)
+  // It was removed meanwhile.
+  else if (outcome === 'unknown_group') await forgetOffsets(core, { offsets: added }, topic.name)
 }
 
 /** @param newest by queue, the last message that the group does not want to see */
 async function addOffsets(
   core: Core,
-  { name: groupName, origin, rbVersion }: GroupSnapshot['group'],
+  { name: groupName, origin, rbVersion }: Group,
   queues: readonly Queue[],
   newest: ReadonlyMap<number, number>,
-): Promise<void> {
+): Promise<QueueOffset[]> {
   const consumerId = origin && 'consumerId' in origin ? origin.consumerId : 0
   const firstId = await core.store.takeIds('queueOffset', queues.length)
-  await forEachOf(queues, (queue, i) => {
-    const offset = newest.get(queue.queueId) ?? 0
-    return addOffset(core, queue, { groupName, queueOffsetId: firstId + i, offset, consumerId, rbVersion })
+  const added: QueueOffset[] = []
+  await forEachOf(queues, async (queue, i) => {
+    const place = {
+      groupName,
+      queueOffsetId: firstId + i,
+      offset: newest.get(queue.queueId) ?? 0,
+      consumerId,
+      rbVersion,
+    }
+    const { offset, isNew } = await addOffset(core, queue, place)
+    if (isNew) added.push(offset)
   })
+  return added
 }
 
 const maxRuns = 10
@@ -64,14 +76,14 @@ async function correctBeginning(
       return forgetOffsets(core, snapshot, topicName)
     }
     const behind = snapshot.offsets.filter(({ queueId, offset }) => offset < (newest.get(queueId) ?? 0))
+    await forEachOf(behind, offset => core.store.resetOffset(offset, newest.get(offset.queueId) ?? 0))
     const known = new Set(snapshot.offsets.map(offset => offset.queueId))
     const isComplete = [...newest.keys()].every(queueId => known.has(queueId))
-    if (isComplete && behind.length === 0) return
-    await forEachOf(behind, offset => core.store.resetOffset(offset, newest.get(offset.queueId) ?? 0))
-    const { queues = [] } = (await core.store.readTopic(topicName)) ?? {}
+    // One that the topic does not have any more is not to come back.
+    const { queues = [] } = isComplete ? {} : ((await core.store.readTopic(topicName)) ?? {})
     const missing = queues.filter(({ queueId }) => newest.has(queueId) && !known.has(queueId))
     if (missing.length > 0) await addOffsets(core, snapshot.group, missing, newest)
-    else if (behind.length === 0) return
+    if (missing.length === 0 && behind.length === 0) return
   }
 }
 

@@ -7,7 +7,7 @@ import { type Exploration, explore, type Scene } from '../core/explore.ts'
 import { type Call, type Fate, intercept, meet } from '../core/scripted-store.ts'
 import { createContainer } from '../log/containers.ts'
 import { createManualClock } from '../support/manual-clock.ts'
-import { nowMs, openRegistry } from './groups.ts'
+import { groupName, nowMs, openRegistry } from './groups.ts'
 
 /** Several operators, consumers and rebalances at work on one registry, each in a process of its own. */
 export type OperatorScene = {
@@ -17,23 +17,28 @@ export type OperatorScene = {
   failures?: number
   /** How often one is interrupted by another before its end. @default 2 */
   interruptions?: number
+  /** The act after which five more messages are published to each queue. */
+  publishAfter?: string
   /** Judges what is left when every rebalance that is owed is done. */
-  judge: (world: { core: Core; results: Record<string, unknown>; hasFailed: boolean }) => unknown
+  judge: (world: Ended) => unknown
 }
 
-/** Where the log of every queue ends here: behind ten messages. */
-export const logEnd = 11
+export type Ended = { core: Core; results: Record<string, unknown>; hasFailed: boolean }
+
+/** How many messages there are in each queue. */
+export const newest = 10
+const publishedLater = 5
 
 const clock = createManualClock(nowMs)
 
-/** A process with the bus in it, as on one machine. `onSaid` is told when it has said what others have to know. */
-export function createProcess(store: Store, onSaid = () => {}): Core {
-  const core = createContainer(store, { clock })
-  core.findEnd = async () => logEnd
-  core.bus.groupChanged = async groupName => {
-    groupHasChanged(core, groupName)
-    await rebalance(core, groupName)
-    onSaid()
+/** A process with the bus in it, as on one machine. `onSaid` is told when it has said that a group has changed. */
+function createProcess(store: Store, log: { newest: number }, onSaid = (_groupName: string) => {}): Core {
+  const core = createContainer(store, { clock, settings: { subEnvironments: true } })
+  core.findEnd = async () => log.newest + 1
+  core.bus.groupChanged = async changed => {
+    groupHasChanged(core, changed)
+    await rebalance(core, changed)
+    onSaid(changed)
   }
   return core
 }
@@ -43,23 +48,26 @@ export function createProcess(store: Store, onSaid = () => {}): Core {
  * can do to one another takes few interruptions, and all orders would be millions.
  */
 export async function exploreOperators(scene: OperatorScene): Promise<Exploration> {
-  const { before, acts, failures = 0, interruptions = 2, judge } = scene
+  const { before, acts, failures = 0, interruptions = 2, publishAfter, judge } = scene
   const registry = openRegistry()
   try {
-    await before(createProcess(registry.store))
+    await before(createProcess(registry.store, { newest }))
     registry.keep()
     return await explore((stage): Scene => {
       registry.reset()
       const watched = watchGroups(registry.store)
       const turns = takeTurns(interruptions)
+      const log = { newest }
       let failuresLeft = failures
       const actors = Object.entries(acts).map(([name, act], i) => {
         const said = Promise.withResolvers<'said'>()
-        let isDead = false
+        let [hasSaid, isDead] = [false, false]
         // Of nobody else's, and the same in each order of the steps.
         let lastId = 1000 * (i + 1)
         const store = intercept(registry.store, async call => {
           if (isDead) throw new StoreError('unavailable', 'the process is dead')
+          // What it does from then on is to make its answer.
+          if (hasSaid) return new Promise(() => {})
           if (call.operation === 'takeIds') {
             lastId += Number(call.args[1])
             return lastId - Number(call.args[1]) + 1
@@ -81,20 +89,28 @@ export async function exploreOperators(scene: OperatorScene): Promise<Exploratio
               : { ...done, 'lost request': run('lost request'), 'lost answer': run('lost answer') }
           })
         })
-        const core = createProcess(store, () => said.resolve('said'))
-        // What it does after that is to make its answer.
-        return [name, () => Promise.race([act(core), said.promise])] as const
+        const core = createProcess(store, log, changed => {
+          if (changed !== groupName) return
+          hasSaid = true
+          said.resolve('said')
+        })
+        const perform = async () => {
+          const result = await Promise.race([act(core), said.promise])
+          if (name === publishAfter) log.newest = newest + publishedLater
+          return result
+        }
+        return [name, perform] as const
       })
       return {
         actors: Object.fromEntries(actors),
-        world: () => [registry.dump(), watched.untold(), failuresLeft, turns.state()],
+        world: () => [registry.dump(), watched.untold(), failuresLeft, turns.state(), log],
         async judge(results) {
           const hasFailed = failuresLeft < failures
           for (const result of Object.values(results)) {
             if (result instanceof Error && !(hasFailed && result instanceof StoreError)) throw result
           }
-          const core = createProcess(intercept(registry.store, watched.watch))
-          for (const { groupName } of await core.store.listAwakeGroups()) await rebalance(core, groupName)
+          const core = createProcess(intercept(registry.store, watched.watch), log)
+          for (const awake of await core.store.listAwakeGroups()) await rebalance(core, awake.groupName)
           assert.deepEqual(watched.untold(), [], 'consumers were not told of queues that came or went')
           await judge({ core, results, hasFailed })
         },
@@ -148,6 +164,12 @@ function watchGroups(store: Store) {
     const origins = await Promise.all(names.map(name => store.readGroup(name)))
     const copies = origins.flatMap(origin => origin?.copies ?? []).map(({ copyName }) => store.readGroup(copyName))
     const found = [...origins, ...(await Promise.all(copies))].filter(each => each !== undefined)
+    const there = new Set(found.map(({ group }) => group.name))
+    for (const name of told.keys()) {
+      if (there.has(name)) continue
+      told.delete(name)
+      untold.delete(name)
+    }
     for (const snapshot of found) {
       const { name, rbVersion, version } = snapshot.group
       const before = told.get(name)

@@ -6,9 +6,7 @@ import type { Core } from '../../core/core.ts'
 import { rebalance } from '../../core/group/rebalance.ts'
 import { groupOf, queueOf, topicOf } from '../store/contract.ts'
 import { assertSettled, groupName, join, makeGroup, nowMs, read, topicName } from './groups.ts'
-import { exploreOperators, logEnd, type OperatorScene } from './operators.ts'
-
-const newest = logEnd - 1
+import { exploreOperators, newest, type OperatorScene } from './operators.ts'
 
 /** A group whose members 1 and 2 are there; 1 owns both queues, of which the second can be removed. */
 async function running({ store }: Core) {

@@ -6,9 +6,7 @@ import type { Core } from '../../core/core.ts'
 import { rebalance } from '../../core/group/rebalance.ts'
 import { groupOf, offsetOf, queueOf, topicOf } from '../store/contract.ts'
 import { assertSettled, groupName, join, makeGroup, read, topicName } from './groups.ts'
-import { exploreOperators, logEnd, type OperatorScene } from './operators.ts'
-
-const newest = logEnd - 1
+import { exploreOperators, newest, type OperatorScene } from './operators.ts'
 
 /** A topic of two queues, and a group that does not subscribe to it, with a member. */
 async function apart({ store }: Core) {
