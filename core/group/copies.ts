@@ -1,7 +1,9 @@
 import { type Core, groupHasChanged } from '../core.ts'
+import { forEachOf } from '../for-each-of.ts'
 import type { Group, GroupCopy, GroupSnapshot, Origin, Subscription } from '../model.ts'
 import { StoreError } from '../store.ts'
 import { consumerCopyName, hasOwnOffsets } from './copy-names.ts'
+import { selectMembers } from './members.ts'
 import { alignOffsets } from './offsets.ts'
 import { addSubscription, endSubscription, tellAssignment } from './subscriptions.ts'
 
@@ -42,10 +44,21 @@ export async function ensureCopy(core: Core, source: Group, copyName: string, or
   if (copy.origin?.groupName !== origin.groupName) {
     throw new NameTakenError(`there is a group ${copyName} already, which is no copy of ${origin.groupName}`)
   }
-  await alignWith(core, origin.groupName, [copyName])
+  await alignWith(core, origin.groupName, [copyName], await findAble(core, source))
   if ('consumerId' in origin) await removeIfLate(core, copyName, origin.consumerId)
   return copy
 }
+
+/** Which members of a broadcast group may be given queues; undefined: all. */
+async function findAble(core: Core, group: Group): Promise<ReadonlySet<number> | undefined> {
+  const { allowedIps, deniedIps, maxConsumers } = group
+  if (hasOwnOffsets(group) || (allowedIps.length === 0 && deniedIps.length === 0 && maxConsumers === 0))
+    return undefined
+  const snapshot = await core.store.readGroup(group.name)
+  return snapshot && ableOf(snapshot)
+}
+
+const ableOf = (snapshot: GroupSnapshot) => new Set(selectMembers(snapshot).map(({ consumerId }) => consumerId))
 
 /** A consumer that leaves takes its copy along: if it was there by then. */
 async function removeIfLate(core: Core, copyName: string, consumerId: number): Promise<void> {
@@ -75,8 +88,17 @@ export function newGroup(name: string, nowMs: number): Group {
 const copiesAtOnce = 25
 const maxRuns = 10
 
-/** Gives copies of a group its subscriptions. True: something was not as it should be. */
-async function alignWith(core: Core, originName: string, copyNames: readonly string[]): Promise<boolean> {
+/**
+ * Gives copies of a group its subscriptions. True: something was not as it should be.
+ *
+ * @param able which consumers may have the queues of their copies; undefined: all
+ */
+async function alignWith(
+  core: Core,
+  originName: string,
+  copyNames: readonly string[],
+  able?: ReadonlySet<number>,
+): Promise<boolean> {
   let hasChanged = false
   for (let from = 0; from < copyNames.length; from += copiesAtOnce) {
     let left = copyNames.slice(from, from + copiesAtOnce)
@@ -86,7 +108,7 @@ async function alignWith(core: Core, originName: string, copyNames: readonly str
       )
       // Read behind them: what a copy has and its origin has not was ended there, and is not on its way.
       const wanted = await core.store.readSubscriptions(originName)
-      const changes = await Promise.all(copies.map(copy => alignCopy(core, wanted, copy)))
+      const changes = await Promise.all(copies.map(copy => alignCopy(core, wanted, copy, able)))
       left = copies.filter((_, i) => changes[i]).map(({ group }) => group.name)
       hasChanged ||= left.length > 0
     }
@@ -95,7 +117,12 @@ async function alignWith(core: Core, originName: string, copyNames: readonly str
 }
 
 /** Gives a copy the subscriptions of its origin, and a copy for one consumer the queues of its topics. True: it lacked some. */
-async function alignCopy(core: Core, wanted: readonly Subscription[], copy: GroupSnapshot): Promise<boolean> {
+async function alignCopy(
+  core: Core,
+  wanted: readonly Subscription[],
+  copy: GroupSnapshot,
+  able?: ReadonlySet<number>,
+): Promise<boolean> {
   const { store } = core
   const { name: copyName, origin, rbVersion } = copy.group
   const wantedNames = new Set(wanted.map(({ topicName }) => topicName))
@@ -117,16 +144,35 @@ async function alignCopy(core: Core, wanted: readonly Subscription[], copy: Grou
     }
   }
   if (origin && 'consumerId' in origin) {
-    const { hasAdded, hasRemoved } = await alignOffsets(core, copy, origin.consumerId)
+    const owner = (able?.has(origin.consumerId) ?? true) ? origin.consumerId : 0
+    const hasMoved = await giveAll(core, copy, owner)
+    const { hasAdded, hasRemoved } = await alignOffsets(core, copy, owner)
     const hasUntold = copy.offsets.some(offset => offset.rbVersion > rbVersion)
-    if (hasNew || hasAdded || hasRemoved || hasUntold) await tellAssignment(core, copyName)
-    hasNew ||= hasAdded || hasRemoved
+    hasNew ||= hasAdded || hasRemoved || hasMoved
+    if (hasNew || hasUntold) await tellAssignment(core, copyName)
   } else if (hasNew || ended.length > 0) {
     await core.bus.groupChanged(copyName)
   }
   const hasChanged = hasNew || hasSettings || ended.length > 0
   if (hasChanged) groupHasChanged(core, copyName)
   return hasChanged
+}
+
+/** Gives the queues of a copy to its consumer, or takes them from it: 0. True: some were not as they should be. */
+async function giveAll(core: Core, { group, offsets }: GroupSnapshot, owner: number): Promise<boolean> {
+  const others = offsets.filter(({ consumerId }) => consumerId !== owner)
+  await forEachOf(others, ({ queueOffsetId, offsetVersion, consumerId, nextConsumerId }) =>
+    core.store.moveQueue({
+      groupName: group.name,
+      queueOffsetId,
+      expectedOffsetVersion: offsetVersion,
+      expectedConsumerId: consumerId,
+      expectedNextConsumerId: nextConsumerId,
+      consumerId: owner,
+      rbVersion: group.rbVersion + 1,
+    }),
+  )
+  return others.length > 0
 }
 
 /**
@@ -138,7 +184,7 @@ export async function alignCopies(core: Core, source: GroupSnapshot): Promise<bo
   const leftOver = leftOverCopies(source)
   for (const { copyName } of leftOver) await removeGroup(core, copyName)
   const kept = copies.filter(copy => !leftOver.includes(copy)).map(({ copyName }) => copyName)
-  const hasChanged = await alignWith(core, group.name, kept)
+  const hasChanged = await alignWith(core, group.name, kept, hasOwnOffsets(group) ? undefined : ableOf(source))
   if (hasOwnOffsets(group)) return hasChanged
   const there = new Set(copies.map(copy => copy.consumerId))
   const without = members.filter(({ consumerId }) => !there.has(consumerId))
