@@ -10,8 +10,8 @@ export type JavaClient = {
   readonly id: number
   /** What the group is called for it. */
   readonly groupName: string
-  /** Bodies in the order in which it has handled them, each with its queue. */
-  readonly seen: { queueId: number; body: string }[]
+  /** What it has handled, in order. */
+  readonly seen: readonly Handled[]
   /** The queues that it works on now. */
   queueIds(): number[]
   /** How often it has polled, and how often it has begun from the very beginning. */
@@ -21,6 +21,8 @@ export type JavaClient = {
   /** Goes as a process does that is killed. */
   kill(): void
 }
+
+export type Handled = { queueId: number; body: string; by: string }
 
 /** So many answers have to come after a change of the assignment before it starts. */
 const rbTimes = 4
@@ -33,20 +35,18 @@ type Running = { queue: AssignedQueue; position: number; done: number; sent: num
 export async function startJavaClient(
   service: Service,
   name: string,
-  { origin = 'g1', topics = ['t1'], subEnv = 'default' } = {},
+  { origin = 'g1', topics = ['t1'], subEnv = 'default', seen = [] as Handled[] } = {},
 ): Promise<JavaClient> {
   const me = { lan: 'java', sdkVersion: '5.5.1', clientIp: '10.1.1.1' }
   const { clock } = service
   const gone = new AbortController()
   const counts = { polls: 0, restarts: 0 }
-  const seen: JavaClient['seen'] = []
   let id = 0
   let groupName = origin
   let meta: GroupMeta | undefined
   let answers = 0
   let queues: AssignedQueue[] = []
   let running: Running[] = []
-  let stopping: Promise<unknown> = Promise.resolve()
 
   async function register() {
     id = (await service.call('register', { ...me, name })).id ?? 0
@@ -72,7 +72,7 @@ export async function startJavaClient(
       // What was pulled under another offsetVersion is dropped.
       const isStale = own.isStopped || own.queue.offsetVersion !== offsetVersion
       for (const { id: offset, body } of isStale ? [] : msgs) {
-        seen.push({ queueId, body })
+        seen.push({ queueId, body, by: name })
         own.position = offset
         own.done = offset
       }
@@ -159,7 +159,7 @@ export async function startJavaClient(
   }
 
   await register()
-  const loops = Promise.all([poll(), commitOften(), beat()])
+  for (const loop of [poll, commitOften, beat]) void loop()
   return {
     get id() {
       return id
@@ -171,11 +171,9 @@ export async function startJavaClient(
     counts,
     queueIds: () => running.map(own => own.queue.queueId).sort((a, b) => a - b),
     async close() {
-      stopping = stopQueues()
-      await stopping
+      await stopQueues()
       gone.abort()
       await service.call('deRegister', { ...me, id })
-      void loops
     },
     kill: () => gone.abort(),
   }
