@@ -28,9 +28,14 @@ export async function getGroup(core: Core, groupName: string): Promise<GroupView
   const snapshot = await requireGroup(core, groupName)
   const { group, subscriptions, members, copies } = snapshot
   const offsets = (await readWorking(core, snapshot)).flatMap(working => working.offsets)
+  // Each member of a broadcast group has a place in the same queues.
+  const ends = new Map<number, Promise<number>>()
+  for (const { topicName, queueId } of offsets) {
+    if (!ends.has(queueId)) ends.set(queueId, core.findEnd(topicName, queueId))
+  }
   const [consumers, queues] = await Promise.all([
     core.store.readConsumers(members.map(member => member.consumerId)),
-    Promise.all(offsets.map(offset => viewQueue(core, members, offset))),
+    Promise.all(offsets.map(async offset => viewQueue(core, members, offset, (await ends.get(offset.queueId)) ?? 1))),
   ])
   const able = selectMembers(snapshot)
   const handled = new Set(able.flatMap(member => member.topicNames))
@@ -71,10 +76,15 @@ function viewMember(member: Member, isAble: boolean, consumers: readonly Consume
 /** A queue whose messages have waited for so long without progress is shown as stalled. */
 const stalledAfterMs = 60_000
 
-async function viewQueue(core: Core, members: readonly Member[], queue: QueueOffset): Promise<GroupQueueView> {
+async function viewQueue(
+  core: Core,
+  members: readonly Member[],
+  queue: QueueOffset,
+  end: number,
+): Promise<GroupQueueView> {
   const { topicName, queueId, queueOffsetId, offset, offsetVersion, consumerId, claim, isStopped, committedAtMs } =
     queue
-  const lag = Math.max(0, (await core.findEnd(topicName, queueId)) - 1 - offset)
+  const lag = Math.max(0, end - 1 - offset)
   const waitingSinceMs = lag > 0 ? await findAppendTime(core.store, queueId, offset + 1) : undefined
   const isOverdue = (sinceMs: number) => core.clock.now() - sinceMs > stalledAfterMs
   const owner = members.find(member => member.consumerId === consumerId)?.consumerName ?? `consumer ${consumerId}`

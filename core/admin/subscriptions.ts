@@ -57,11 +57,13 @@ function withDefaults(request: SubscribeRequest, defaults: SubscriptionSettings)
  */
 export async function unsubscribe(core: Core, groupName: string, topicName: string): Promise<GroupView> {
   const snapshot = await requireOriginal(core, groupName)
+  const notSubscribed = new PmqError('not_found', `group ${groupName} does not subscribe to topic ${topicName}`)
+  if (!isName(topicName)) throw notSubscribed
   const isEnded = await endSubscription(core, snapshot, topicName)
   // An earlier call may have come no further than to here.
   const isPassedOn = await passOn(core, groupName, topicName)
   if (isEnded || isPassedOn) return getGroup(core, groupName)
-  throw new PmqError('not_found', `group ${groupName} does not subscribe to topic ${topicName}`)
+  throw notSubscribed
 }
 
 /** Lets a group's copies and its consumers know of a change. True: a copy did not know yet. */

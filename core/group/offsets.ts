@@ -1,4 +1,5 @@
 import type { Core } from '../core.ts'
+import { forEachOf } from '../for-each-of.ts'
 import type { GroupSnapshot, Queue, QueueOffset } from '../model.ts'
 
 /** A group's place in a queue. `offset`: the last one that it does not want to see. */
@@ -7,12 +8,11 @@ export type Place = Pick<QueueOffset, 'groupName' | 'queueOffsetId' | 'offset' |
   rbVersion: number
 }
 
+/** `isNew`: the group has this one. Otherwise it had another for this queue, or is gone. */
+type Added = { offset: QueueOffset; isNew: boolean }
+
 /** Gives a group its place in a queue, unless it has one. */
-export async function addOffset(
-  core: Pick<Core, 'store'>,
-  queue: Queue,
-  place: Place,
-): Promise<{ offset: QueueOffset; isNew: boolean }> {
+export async function addOffset(core: Pick<Core, 'store'>, queue: Queue, place: Place): Promise<Added> {
   const { topicName, queueId } = queue
   const rbVersion = place.consumerId === 0 ? 0 : place.rbVersion + 1
   const offset: QueueOffset = { ...place, topicName, queueId, offsetVersion: 0, isStopped: false, rbVersion }
@@ -38,7 +38,7 @@ export async function alignOffsets(core: Core, snapshot: GroupSnapshot, owner: n
   const gone = snapshot.offsets.filter(({ topicName, queueId }) => names.has(topicName) && !there.has(queueId))
   const kept = snapshot.offsets.filter(offset => !gone.includes(offset))
   if (gone.length > 0) await markUntold(core, snapshot, kept)
-  for (const offset of gone) await core.store.removeQueueOffset(offset, 'queue_removed')
+  await forEachOf(gone, offset => core.store.removeQueueOffset(offset, 'queue_removed'))
 
   const known = new Set(snapshot.offsets.map(offset => offset.queueId))
   const missing = topics.flatMap(({ queues }) => queues).filter(queue => !known.has(queue.queueId))
@@ -49,15 +49,15 @@ export async function alignOffsets(core: Core, snapshot: GroupSnapshot, owner: n
 async function addNew(core: Core, { group }: GroupSnapshot, queues: Queue[], owner: number): Promise<QueueOffset[]> {
   const { name: groupName, rbVersion } = group
   const firstId = await core.store.takeIds('queueOffset', queues.length)
-  const added = await Promise.all(
-    queues.map((queue, i) =>
-      addOffset(core, queue, { groupName, queueOffsetId: firstId + i, offset: 0, consumerId: owner, rbVersion }),
-    ),
-  )
+  const added: Added[] = []
+  await forEachOf(queues, async (queue, i) => {
+    const place = { groupName, queueOffsetId: firstId + i, offset: 0, consumerId: owner, rbVersion }
+    added.push(await addOffset(core, queue, place))
+  })
   // Whoever ended a subscription meanwhile has not seen these.
   const subscribed = new Set((await core.store.readSubscriptions(groupName)).map(({ topicName }) => topicName))
   const strays = added.filter(({ offset, isNew }) => isNew && !subscribed.has(offset.topicName))
-  for (const { offset } of strays) await core.store.removeQueueOffset(offset, 'unsubscribed')
+  await forEachOf(strays, ({ offset }) => core.store.removeQueueOffset(offset, 'unsubscribed'))
   return added.filter(each => !strays.includes(each)).map(({ offset }) => offset)
 }
 
