@@ -5,7 +5,7 @@ import { type HostStore, openDynamo, openFolder } from './host/store.ts'
 
 const program = new Command('pmq').description('PMQ Serverless on one machine')
 
-type StartOptions = { port: number; dir: string; sessionTimeout: number }
+type StartOptions = { port: number; dir: string; sessionTimeout: number; subEnvironments: boolean }
 
 program
   .command('start')
@@ -18,16 +18,17 @@ program
     wholeNumber(3, 3_600),
     30,
   )
+  .option('--sub-environments', 'give each sub-environment that consumers name a copy of the groups they join', false)
   .addHelpText(
     'after',
     '\nPMQ_DYNAMODB_ENDPOINT keeps everything in that DynamoDB instead (tables pmq-log, pmq-registry).',
   )
   .action(start)
 
-async function start({ port, dir, sessionTimeout }: StartOptions): Promise<void> {
+async function start({ port, dir, sessionTimeout, subEnvironments }: StartOptions): Promise<void> {
   const failure = Promise.withResolvers<Error>()
   const opened = await openStore(resolve(dir), failure.resolve)
-  const host = await listen(opened, { port, sessionTimeoutMs: sessionTimeout * 1000 })
+  const host = await listen(opened, { port, sessionTimeoutMs: sessionTimeout * 1000, subEnvironments })
   console.log(`PMQ Serverless listens on ${host.url}; everything is kept in ${host.place}
 
 Make a topic, a group, and subscribe one to the other:

@@ -19,6 +19,11 @@ export type PmqProps = {
    * @default - the service's own default
    */
   pollHoldMs?: number
+  /**
+   * Whether consumers may belong to sub-environments, which have copies of their own of the groups that they join.
+   * @default false
+   */
+  subEnvironments?: boolean
 }
 
 /** API Gateway gives a function 30 seconds at most; what runs longer answers nobody. */
@@ -53,6 +58,7 @@ export class Pmq extends Construct {
     const settings = {
       ...(props.timeZone !== undefined && { [envNames.timeZone]: props.timeZone }),
       ...(props.pollHoldMs !== undefined && { [envNames.pollHoldMs]: String(props.pollHoldMs) }),
+      ...(props.subEnvironments && { [envNames.subEnvironments]: '1' }),
     }
 
     const publish = new ServiceFunction(this, 'Publish', {

@@ -20,6 +20,8 @@ export type HostOptions = {
   port: number
   /** Milliseconds without a heartbeat after which a consumer is given up. */
   sessionTimeoutMs: number
+  /** Whether consumers may belong to sub-environments. */
+  subEnvironments: boolean
 }
 
 export type Host = { url: string; place: string; stop(): Promise<void> }
@@ -62,6 +64,7 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
       pollHoldMs: holdMs,
       pullHoldMs: holdMs,
       sessionTimeoutMs: options.sessionTimeoutMs,
+      subEnvironments: options.subEnvironments,
     },
   })
   const server = createHttpServer({

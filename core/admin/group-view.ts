@@ -1,5 +1,6 @@
 import { readGroup } from '../client/find.ts'
 import type { Core } from '../core.ts'
+import { hasOwnOffsets } from '../group/copy-names.ts'
 import { selectMembers } from '../group/members.ts'
 import { findAppendTime } from '../log/seek.ts'
 import type { Consumer, GroupSnapshot, Member, QueueOffset } from '../model.ts'
@@ -17,7 +18,7 @@ export async function requireGroup(core: Core, groupName: string): Promise<Group
  * What a group's queue offsets are found in: itself, or the copies that the members of a broadcast group have of it.
  */
 export async function readWorking(core: Core, snapshot: GroupSnapshot): Promise<GroupSnapshot[]> {
-  if (snapshot.group.mode !== 'broadcast') return [snapshot]
+  if (hasOwnOffsets(snapshot.group)) return [snapshot]
   const copies = snapshot.copies.filter(copy => copy.consumerId !== undefined)
   const read = await Promise.all(copies.map(({ copyName }) => core.store.readGroup(copyName)))
   return read.filter(copy => copy !== undefined)
@@ -27,9 +28,14 @@ export async function getGroup(core: Core, groupName: string): Promise<GroupView
   const snapshot = await requireGroup(core, groupName)
   const { group, subscriptions, members, copies } = snapshot
   const offsets = (await readWorking(core, snapshot)).flatMap(working => working.offsets)
+  // Each member of a broadcast group has a place in the same queues.
+  const ends = new Map<number, Promise<number>>()
+  for (const { topicName, queueId } of offsets) {
+    if (!ends.has(queueId)) ends.set(queueId, core.findEnd(topicName, queueId))
+  }
   const [consumers, queues] = await Promise.all([
     core.store.readConsumers(members.map(member => member.consumerId)),
-    Promise.all(offsets.map(offset => viewQueue(core, members, offset))),
+    Promise.all(offsets.map(async offset => viewQueue(core, members, offset, (await ends.get(offset.queueId)) ?? 1))),
   ])
   const able = selectMembers(snapshot)
   const handled = new Set(able.flatMap(member => member.topicNames))
@@ -70,10 +76,15 @@ function viewMember(member: Member, isAble: boolean, consumers: readonly Consume
 /** A queue whose messages have waited for so long without progress is shown as stalled. */
 const stalledAfterMs = 60_000
 
-async function viewQueue(core: Core, members: readonly Member[], queue: QueueOffset): Promise<GroupQueueView> {
+async function viewQueue(
+  core: Core,
+  members: readonly Member[],
+  queue: QueueOffset,
+  end: number,
+): Promise<GroupQueueView> {
   const { topicName, queueId, queueOffsetId, offset, offsetVersion, consumerId, claim, isStopped, committedAtMs } =
     queue
-  const lag = Math.max(0, (await core.findEnd(topicName, queueId)) - 1 - offset)
+  const lag = Math.max(0, end - 1 - offset)
   const waitingSinceMs = lag > 0 ? await findAppendTime(core.store, queueId, offset + 1) : undefined
   const isOverdue = (sinceMs: number) => core.clock.now() - sinceMs > stalledAfterMs
   const owner = members.find(member => member.consumerId === consumerId)?.consumerName ?? `consumer ${consumerId}`

@@ -1,8 +1,7 @@
 import { type Core, groupHasChanged } from '../core.ts'
 import { newGroup, removeGroup } from '../group/copies.ts'
-import { kindOf } from '../group/copy-names.ts'
 import { parseIpRange } from '../group/members.ts'
-import type { GroupSettings, GroupSnapshot } from '../model.ts'
+import type { Group, GroupSettings, GroupSnapshot } from '../model.ts'
 import type { CreateGroupRequest, GroupListView, GroupView, UpdateGroupRequest } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
 import { getGroup, requireGroup } from './group-view.ts'
@@ -23,7 +22,7 @@ export async function listGroups(core: Core): Promise<GroupListView> {
 /** Changes which members may be given queues. The group is rebalanced at once. */
 export async function updateGroup(core: Core, groupName: string, request: UpdateGroupRequest): Promise<GroupView> {
   const { group } = await requireGroup(core, groupName)
-  if (kindOf(group) === 'consumer_copy') throw new PmqError('conflict', `group ${groupName} is one consumer's own`)
+  refuseConsumersCopy(group)
   await core.store.updateGroup(groupName, withSettings(request, group))
   await core.bus.groupChanged(groupName)
   groupHasChanged(core, groupName)
@@ -47,14 +46,29 @@ function withSettings(request: UpdateGroupRequest, current: GroupSettings): Grou
 /** Removes a group, its copies, and how far they were. Refused while anybody consumes with it. Repeating it finishes. */
 export async function deleteGroup(core: Core, groupName: string): Promise<{ removed: string }> {
   const snapshot = await requireGroup(core, groupName)
-  const copies = await Promise.all(snapshot.copies.map(({ copyName }) => core.store.readGroup(copyName)))
-  const all = [...copies.filter(copy => copy !== undefined), snapshot]
+  refuseConsumersCopy(snapshot.group)
+  const all = await withCopies(core, snapshot)
   for (const each of all) refuseIfBusy(core, each)
-  for (const { group } of all) {
-    await removeGroup(core, group.name)
-    groupHasChanged(core, group.name)
-  }
+  for (const { group } of all) await removeGroup(core, group.name)
   return { removed: groupName }
+}
+
+/** All copies of a group and their copies, each before the one that it is a copy of. */
+async function withCopies(core: Core, snapshot: GroupSnapshot): Promise<GroupSnapshot[]> {
+  const copies = await Promise.all(snapshot.copies.map(({ copyName }) => core.store.readGroup(copyName)))
+  const found = copies.filter(copy => copy !== undefined)
+  const nested = await Promise.all(found.map(copy => withCopies(core, copy)))
+  return [...nested.flat(), snapshot]
+}
+
+/** It comes and goes with its consumer, and is as the group is that it is a copy of. */
+function refuseConsumersCopy({ name, origin }: Group): void {
+  if (origin === undefined || !('consumerId' in origin)) return
+  const { consumerId, groupName } = origin
+  throw new PmqError(
+    'conflict',
+    `group ${name} is what consumer ${consumerId} has of group ${groupName}: change that one`,
+  )
 }
 
 function refuseIfBusy(core: Core, { group, members, offsets }: GroupSnapshot): void {

@@ -31,7 +31,8 @@ export async function resetOffsets(core: Core, groupName: string, request: Reset
 async function findTarget(core: Core, { topicName, queueId }: QueueOffset, to: ResetRequest['to']): Promise<number> {
   const end = await core.findEnd(topicName, queueId)
   if (to === 'end') return end - 1
-  if (to === 'start') return 0
+  // Where there is something: what is gone is neither skipped nor repeated.
+  if (to === 'start') return findOffsetBefore(core.store, queueId, 0, end)
   if ('timeMs' in to) return findOffsetBefore(core.store, queueId, to.timeMs, end)
   if (to.offset < end) return to.offset
   throw new PmqError('bad_request', `queue ${queueId} ends at offset ${end - 1}; ${to.offset} lies behind it`)

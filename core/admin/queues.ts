@@ -6,7 +6,7 @@ import type { Queue, TopicSnapshot } from '../model.ts'
 import type { AddQueuesRequest, ChangeQueueRequest, TopicView } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
-import { readWorking, requireGroup } from './group-view.ts'
+import { readWorking } from './group-view.ts'
 import { getTopicView, requireTopic } from './topics.ts'
 
 /** Adds queues to a topic while it is in use. Its groups get all that comes into them. */
@@ -19,8 +19,7 @@ export async function addQueues(core: Core, topicName: string, { count }: AddQue
   }
   const firstId = await core.store.takeIds('queue', count)
   const added = Array.from({ length: count }, (_, i): Queue => ({ topicName, queueId: firstId + i, checkpoint: 1 }))
-  await forEachOf(added, queue => core.store.addQueue(queue))
-  await tellGroups(core, snapshot)
+  await changeUnderGroups(core, snapshot, () => forEachOf(added, queue => core.store.addQueue(queue)))
   return getTopicView(core, topicName)
 }
 
@@ -34,13 +33,14 @@ export async function changeQueue(
   const { queues } = await requireTopic(core, topicName)
   const queue = requireQueue(topicName, queues, queueId)
   const isLast = queues.every(other => other.queueId === queue.queueId || !isWritable(other))
-  if (readOnly && isLast) throw lastWritable(queue)
+  if (readOnly && isLast && isWritable(queue)) throw lastWritable(queue)
   await core.store.setReadOnly(topicName, queue.queueId, readOnly ? core.clock.now() : undefined)
   core.topics.forget(topicName)
   const changed = await requireTopic(core, topicName)
   if (!changed.queues.some(isWritable)) {
-    // Another one was made read-only at the same time.
+    // Another one was made read-only at the same time, or whoever did so before died here.
     await core.store.setReadOnly(topicName, queue.queueId, undefined)
+    core.topics.forget(topicName)
     throw lastWritable(queue)
   }
   return getTopicView(core, topicName)
@@ -73,23 +73,47 @@ export async function removeQueue(core: Core, topicName: string, queueId: string
   }
   const newest = (await core.findEnd(topicName, queue.queueId)) - 1
   for (const groupName of snapshot.groupNames) await refuseIfNeeded(core, groupName, queue, newest)
-  const outcome = await core.store.removeQueue(topicName, queue.queueId)
-  if (outcome === 'writable') throw new PmqError('conflict', `queue ${queueId} was made writable again`)
-  await tellGroups(core, snapshot)
+  await changeUnderGroups(core, snapshot, async () => {
+    const outcome = await core.store.removeQueue(topicName, queue.queueId)
+    if (outcome === 'writable') throw new PmqError('conflict', `queue ${queueId} was made writable again`)
+  })
   return getTopicView(core, topicName)
 }
 
-async function refuseIfNeeded(core: Core, groupName: string, { queueId }: Queue, newest: number): Promise<void> {
-  for (const { group, offsets } of await readWorking(core, await requireGroup(core, groupName))) {
-    const lag = newest - (offsets.find(offset => offset.queueId === queueId)?.offset ?? 0)
+async function refuseIfNeeded(
+  core: Core,
+  groupName: string,
+  { topicName, queueId }: Queue,
+  newest: number,
+): Promise<void> {
+  const snapshot = await core.store.readGroup(groupName)
+  // It was removed since the topic was read.
+  if (snapshot === undefined) return
+  for (const { group, offsets } of await readWorking(core, snapshot)) {
+    const place = offsets.find(offset => offset.queueId === queueId)
+    const lag = newest - (place?.offset ?? 0)
     if (lag <= 0) continue
+    // Unless another request has removed the queue meanwhile, and the group has forgotten it.
+    if (place === undefined && !(await hasQueue(core, topicName, queueId))) continue
     throw new PmqError('conflict', `group ${group.name} has ${lag} messages of queue ${queueId} to consume yet`)
   }
 }
 
-/** Has the groups of a topic take notice of its queues. */
-async function tellGroups(core: Core, { topic, groupNames }: TopicSnapshot): Promise<void> {
-  core.topics.forget(topic.name)
+async function hasQueue(core: Core, topicName: string, queueId: number): Promise<boolean> {
+  const { queues } = await requireTopic(core, topicName)
+  return queues.some(queue => queue.queueId === queueId)
+}
+
+/**
+ * Changes which queues a topic has, and has its groups take notice: those that it has afterwards. They are asked before as
+ * well, so that whoever dies in between leaves rebalances that are owed.
+ */
+async function changeUnderGroups(core: Core, before: TopicSnapshot, change: () => Promise<void>): Promise<void> {
+  const { name } = before.topic
+  await forEachOf(before.groupNames, groupName => core.store.askRebalance(groupName))
+  await change()
+  core.topics.forget(name)
+  const { groupNames } = await requireTopic(core, name)
   await forEachOf(groupNames, async groupName => {
     await askRebalance(core, groupName)
     groupHasChanged(core, groupName)

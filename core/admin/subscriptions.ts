@@ -32,11 +32,14 @@ export async function subscribe(
   const current = snapshot.subscriptions.find(subscription => subscription.topicName === topicName)
   const settings = withDefaults(request, current ?? defaultSubscription)
   if (current) {
+    // Whoever dies before the copies have them leaves a rebalance that is owed, which passes them on.
+    if (snapshot.copies.length > 0) await core.store.askRebalance(groupName)
     await core.store.updateSubscription(groupName, topicName, settings)
   } else {
-    await addSubscription(core, snapshot.group, topic, settings)
+    await addSubscription(core, snapshot, topic, settings)
   }
-  return passOn(core, groupName, topicName)
+  await passOn(core, groupName, topicName)
+  return getGroup(core, groupName)
 }
 
 function withDefaults(request: SubscribeRequest, defaults: SubscriptionSettings): SubscriptionSettings {
@@ -54,19 +57,23 @@ function withDefaults(request: SubscribeRequest, defaults: SubscriptionSettings)
  */
 export async function unsubscribe(core: Core, groupName: string, topicName: string): Promise<GroupView> {
   const snapshot = await requireOriginal(core, groupName)
+  const notSubscribed = new PmqError('not_found', `group ${groupName} does not subscribe to topic ${topicName}`)
+  if (!isName(topicName)) throw notSubscribed
   const isEnded = await endSubscription(core, snapshot, topicName)
-  if (!isEnded) throw new PmqError('not_found', `group ${groupName} does not subscribe to topic ${topicName}`)
-  return passOn(core, groupName, topicName)
+  // An earlier call may have come no further than to here.
+  const isPassedOn = await passOn(core, groupName, topicName)
+  if (isEnded || isPassedOn) return getGroup(core, groupName)
+  throw notSubscribed
 }
 
-async function passOn(core: Core, groupName: string, topicName: string): Promise<GroupView> {
+/** Lets a group's copies and its consumers know of a change. True: a copy did not know yet. */
+async function passOn(core: Core, groupName: string, topicName: string): Promise<boolean> {
   const changed = await requireGroup(core, groupName)
-  await alignCopies(core, changed)
+  const hasChanged = await alignCopies(core, changed)
   await core.bus.groupChanged(groupName)
   core.topics.forget(topicName)
   groupHasChanged(core, groupName)
-  for (const { copyName } of changed.copies) groupHasChanged(core, copyName)
-  return getGroup(core, groupName)
+  return hasChanged
 }
 
 /** A group that is no copy: what a copy subscribes to follows from its origin. */

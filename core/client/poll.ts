@@ -31,7 +31,9 @@ export async function getConsumerGroupPolling(core: Core, request: PollRequest):
       const consumerGroups = await readAssignments(core, consumerId, changed)
       return { ...(await nothingNew(core, groups, false)), consumerGroups }
     }
-    const holdMs = Math.min(request.waitMs ?? Number.POSITIVE_INFINITY, holdFor(core, groups))
+    // Who is not known has nothing to start, and would only ask more often until its heartbeat tells it.
+    const longestMs = isKnown ? holdFor(core, groups) : core.settings.pollHoldMs
+    const holdMs = Math.min(request.waitMs ?? Number.POSITIVE_INFINITY, longestMs)
     const leftMs = holdMs - (core.clock.monotonic() - startedAt)
     if (leftMs <= 0) return nothingNew(core, groups, !isKnown)
     const woken = await core.arrivals.wait(mark, Math.min(leftMs, core.settings.groupCacheMs))

@@ -1,8 +1,10 @@
-import type { Core } from '../core.ts'
-import type { Group, GroupCopy, GroupSnapshot, Origin, Subscription } from '../model.ts'
-import { consumerCopyName } from './copy-names.ts'
-import { alignOffsets } from './offsets.ts'
-import { addSubscription, endSubscription, tellAssignment } from './subscriptions.ts'
+import { type Core, groupHasChanged } from '../core.ts'
+import type { Group, GroupCopy, GroupSnapshot, Origin } from '../model.ts'
+import { StoreError } from '../store.ts'
+import { alignWith } from './align.ts'
+import { consumerCopyName, hasOwnOffsets } from './copy-names.ts'
+import { selectMembers } from './members.ts'
+import { endSubscription } from './subscriptions.ts'
 
 /**
  * Copies of groups. A *sub-environment* has a copy of its own of each group that one of its consumers joins: a group like
@@ -11,8 +13,8 @@ import { addSubscription, endSubscription, tellAssignment } from './subscription
  * do not meet anywhere; but it is nobody's group but its member's: it is not listed, subscribes nowhere, and nothing is
  * ever moved in it.
  *
- * A copy is first recorded at its origin, then filled; who changes an origin's subscriptions first changes them and then
- * looks which copies there are. So one of the two meets the other.
+ * A copy is first recorded at its origin, then filled, and then its origin is looked at again; who changes an origin's
+ * subscriptions first changes them and then looks at its copies. So one of the two meets the other.
  */
 
 /** A group of the name that a copy has to have is something else. */
@@ -22,21 +24,45 @@ export class NameTakenError extends Error {
 
 /** Makes a copy of a group, unless it is there, and brings it in line. */
 export async function ensureCopy(core: Core, source: Group, copyName: string, origin: Origin): Promise<Group> {
+  if ('subEnv' in origin && origin.subEnv.includes('~')) {
+    throw new NameTakenError(
+      `sub-environment ${origin.subEnv}: names with a tilde are kept for consumers' copies of broadcast groups`,
+    )
+  }
   const { allowedIps, deniedIps, maxConsumers, mode } = source
   const made: Group = {
     ...newGroup(copyName, core.clock.now()),
-    ...('consumerId' in origin ? {} : { mode, allowedIps, deniedIps, maxConsumers }),
+    mode,
+    ...('consumerId' in origin ? {} : { allowedIps, deniedIps, maxConsumers }),
     origin,
   }
   await core.store.createGroup(made)
-  const copy = await core.store.readGroup(copyName)
+  const copy = (await core.store.readGroup(copyName))?.group
   // It was removed at once, with its origin or its consumer: whoever asked for it will find out.
   if (copy === undefined) return made
-  if (copy.group.origin?.groupName !== origin.groupName) {
+  if (copy.origin?.groupName !== origin.groupName) {
     throw new NameTakenError(`there is a group ${copyName} already, which is no copy of ${origin.groupName}`)
   }
-  await alignCopy(core, await core.store.readSubscriptions(origin.groupName), copy)
-  return copy.group
+  await alignWith(core, origin.groupName, [copyName], await findAble(core, source))
+  if ('consumerId' in origin) await removeIfLate(core, copyName, origin.consumerId)
+  return copy
+}
+
+/** Which members of a broadcast group may be given queues; undefined: all. */
+async function findAble(core: Core, group: Group): Promise<ReadonlySet<number> | undefined> {
+  const { allowedIps, deniedIps, maxConsumers } = group
+  if (hasOwnOffsets(group) || (allowedIps.length === 0 && deniedIps.length === 0 && maxConsumers === 0))
+    return undefined
+  const snapshot = await core.store.readGroup(group.name)
+  return snapshot && ableOf(snapshot)
+}
+
+const ableOf = (snapshot: GroupSnapshot) => new Set(selectMembers(snapshot).map(({ consumerId }) => consumerId))
+
+/** A consumer that leaves takes its copy along: if it was there by then. */
+async function removeIfLate(core: Core, copyName: string, consumerId: number): Promise<void> {
+  const consumers = await core.store.readConsumers([consumerId])
+  if (consumers.length === 0) await removeGroup(core, copyName)
 }
 
 /** A group that was just made, balanced and open to all. */
@@ -58,50 +84,24 @@ export function newGroup(name: string, nowMs: number): Group {
   }
 }
 
-/** Gives a copy the subscriptions of its origin, and a copy for one consumer the queues of its topics. */
-async function alignCopy(core: Core, wanted: readonly Subscription[], copy: GroupSnapshot): Promise<void> {
-  const { store } = core
-  const wantedNames = new Set(wanted.map(({ topicName }) => topicName))
-  for (const { topicName } of copy.subscriptions) {
-    if (!wantedNames.has(topicName)) await endSubscription(core, copy, topicName)
-  }
-  let hasNew = false
-  for (const subscription of wanted) {
-    const { topicName, groupName: _source, topicId: _id, ...settings } = subscription
-    const own = copy.subscriptions.find(candidate => candidate.topicName === topicName)
-    if (own === undefined) {
-      const topic = await store.readTopic(topicName)
-      if (topic) await addSubscription(core, copy.group, topic, settings)
-      hasNew = true
-    } else if (Object.entries(settings).some(([name, value]) => own[name as keyof typeof settings] !== value)) {
-      await store.updateSubscription(copy.group.name, topicName, settings)
-    }
-  }
-  const { origin } = copy.group
-  if (origin && 'consumerId' in origin) {
-    const { hasAdded, hasRemoved } = await alignOffsets(core, copy, origin.consumerId)
-    if (hasNew || hasAdded || hasRemoved) await tellAssignment(core, copy.group.name)
-  } else if (hasNew) {
-    await core.bus.groupChanged(copy.group.name)
-  }
-}
-
-/** Brings all copies of a group in line with it; those whose consumer is no member any more are removed. */
-export async function alignCopies(core: Core, source: GroupSnapshot): Promise<void> {
-  const { group, copies, members, subscriptions } = source
+/**
+ * Brings all copies of a group in line with it; those whose consumer is no member any more are removed. True: something
+ * was not as it should be.
+ */
+export async function alignCopies(core: Core, source: GroupSnapshot): Promise<boolean> {
+  const { group, copies, members } = source
   const leftOver = leftOverCopies(source)
   for (const { copyName } of leftOver) await removeGroup(core, copyName)
-  for (const kept of copies) {
-    const copy = leftOver.includes(kept) ? undefined : await core.store.readGroup(kept.copyName)
-    if (copy) await alignCopy(core, subscriptions, copy)
-  }
-  if (group.mode !== 'broadcast') return
+  const kept = copies.filter(copy => !leftOver.includes(copy)).map(({ copyName }) => copyName)
+  const hasChanged = await alignWith(core, group.name, kept, hasOwnOffsets(group) ? undefined : ableOf(source))
+  if (hasOwnOffsets(group)) return hasChanged
   const there = new Set(copies.map(copy => copy.consumerId))
-  for (const { consumerId } of members) {
-    if (there.has(consumerId)) continue
+  const without = members.filter(({ consumerId }) => !there.has(consumerId))
+  for (const { consumerId } of without) {
     const { name } = group
     await ensureCopy(core, group, consumerCopyName(name, consumerId), { groupName: name, consumerId })
   }
+  return hasChanged || leftOver.length > 0 || without.length > 0
 }
 
 /** Copies for consumers that are not members any more. */
@@ -110,11 +110,18 @@ export function leftOverCopies({ copies, members }: GroupSnapshot): GroupCopy[] 
   return copies.filter(({ consumerId }) => consumerId !== undefined && !memberIds.has(consumerId))
 }
 
+const maxRuns = 10
+
 /** Removes a group: what it subscribes to and how far it was, and last itself, so that repeating it finishes. */
 export async function removeGroup(core: Core, groupName: string): Promise<void> {
-  const snapshot = await core.store.readGroup(groupName)
-  if (snapshot === undefined) return
-  const topics = new Set([...snapshot.subscriptions, ...snapshot.offsets].map(({ topicName }) => topicName))
-  for (const topicName of topics) await endSubscription(core, snapshot, topicName)
-  await core.store.removeGroup(snapshot.group)
+  for (let run = 0; run < maxRuns; run++) {
+    const snapshot = await core.store.readGroup(groupName)
+    if (snapshot === undefined) return
+    const topics = new Set([...snapshot.subscriptions, ...snapshot.offsets].map(({ topicName }) => topicName))
+    for (const topicName of topics) await endSubscription(core, snapshot, topicName)
+    if (topics.size > 0) continue
+    await core.store.removeGroup(snapshot.group)
+    return groupHasChanged(core, groupName)
+  }
+  throw new StoreError('throttled', `group ${groupName} changes too fast to be removed`)
 }

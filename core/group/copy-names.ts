@@ -13,6 +13,13 @@ export const consumerCopyName = (groupName: string, consumerId: number) => `${gr
 export const kindOf = ({ origin }: Pick<Group, 'origin'>): GroupKind =>
   origin && 'consumerId' in origin ? 'consumer_copy' : 'group'
 
+/**
+ * Whether the places in a group's queues are its own. The members of a broadcast group have theirs in their copies of it,
+ * which are broadcast groups as well: nobody shares their queues out.
+ */
+export const hasOwnOffsets = (group: Pick<Group, 'mode' | 'origin'>): boolean =>
+  group.mode !== 'broadcast' || kindOf(group) === 'consumer_copy'
+
 export function copyOf(copyName: string, origin: Origin): GroupCopy {
   return 'consumerId' in origin ? { copyName, consumerId: origin.consumerId } : { copyName, subEnv: origin.subEnv }
 }

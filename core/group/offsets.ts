@@ -1,16 +1,22 @@
 import type { Core } from '../core.ts'
+import { forEachOf } from '../for-each-of.ts'
 import type { GroupSnapshot, Queue, QueueOffset } from '../model.ts'
 
-/** Gives a group its place in a queue, unless it has one. `offset`: the last one that it does not want to see. */
-export async function addOffset(
-  core: Pick<Core, 'store'>,
-  queue: Queue,
-  place: Pick<QueueOffset, 'groupName' | 'queueOffsetId' | 'offset' | 'consumerId'>,
-): Promise<QueueOffset> {
+/** A group's place in a queue. `offset`: the last one that it does not want to see. */
+export type Place = Pick<QueueOffset, 'groupName' | 'queueOffsetId' | 'offset' | 'consumerId'> & {
+  /** The group's own: the version after it has to tell the owner. */
+  rbVersion: number
+}
+
+/** `isNew`: the group has this one. Otherwise it had another for this queue, or is gone. */
+type Added = { offset: QueueOffset; isNew: boolean }
+
+/** Gives a group its place in a queue, unless it has one. */
+export async function addOffset(core: Pick<Core, 'store'>, queue: Queue, place: Place): Promise<Added> {
   const { topicName, queueId } = queue
-  const added: QueueOffset = { ...place, topicName, queueId, offsetVersion: 0, isStopped: false, rbVersion: 0 }
-  await core.store.addQueueOffset(added)
-  return added
+  const rbVersion = place.consumerId === 0 ? 0 : place.rbVersion + 1
+  const offset: QueueOffset = { ...place, topicName, queueId, offsetVersion: 0, isStopped: false, rbVersion }
+  return { offset, isNew: (await core.store.addQueueOffset(offset)) === 'created' }
 }
 
 /** What a group has after its offsets were brought in line with its topics. */
@@ -30,17 +36,46 @@ export async function alignOffsets(core: Core, snapshot: GroupSnapshot, owner: n
   const there = new Set(topics.flatMap(({ queues }) => queues.map(queue => queue.queueId)))
   const names = new Set(topics.map(({ topic }) => topic.name))
   const gone = snapshot.offsets.filter(({ topicName, queueId }) => names.has(topicName) && !there.has(queueId))
-  for (const offset of gone) await core.store.removeQueueOffset(offset, 'queue_removed')
+  const kept = snapshot.offsets.filter(offset => !gone.includes(offset))
+  if (gone.length > 0) await markUntold(core, snapshot, kept)
+  await forEachOf(gone, offset => core.store.removeQueueOffset(offset, 'queue_removed'))
 
   const known = new Set(snapshot.offsets.map(offset => offset.queueId))
   const missing = topics.flatMap(({ queues }) => queues).filter(queue => !known.has(queue.queueId))
-  const firstId = missing.length > 0 ? await core.store.takeIds('queueOffset', missing.length) : 0
-  const { name: groupName } = snapshot.group
-  const added = await Promise.all(
-    missing.map((queue, i) =>
-      addOffset(core, queue, { groupName, queueOffsetId: firstId + i, offset: 0, consumerId: owner }),
-    ),
-  )
-  const kept = snapshot.offsets.filter(offset => !gone.includes(offset))
+  const added = missing.length > 0 ? await addNew(core, snapshot, missing, owner) : []
   return { offsets: [...kept, ...added], hasAdded: added.length > 0, hasRemoved: gone.length > 0 }
+}
+
+async function addNew(core: Core, { group }: GroupSnapshot, queues: Queue[], owner: number): Promise<QueueOffset[]> {
+  const { name: groupName, rbVersion } = group
+  const firstId = await core.store.takeIds('queueOffset', queues.length)
+  const added: Added[] = []
+  await forEachOf(queues, async (queue, i) => {
+    const place = { groupName, queueOffsetId: firstId + i, offset: 0, consumerId: owner, rbVersion }
+    added.push(await addOffset(core, queue, place))
+  })
+  // Whoever ended a subscription meanwhile has not seen these.
+  const subscribed = new Set((await core.store.readSubscriptions(groupName)).map(({ topicName }) => topicName))
+  const strays = added.filter(({ offset, isNew }) => isNew && !subscribed.has(offset.topicName))
+  await forEachOf(strays, ({ offset }) => core.store.removeQueueOffset(offset, 'unsubscribed'))
+  return added.filter(each => !strays.includes(each)).map(({ offset }) => offset)
+}
+
+/**
+ * Has an offset that stays say that the group has something to tell, as if it had moved: whoever dies after the removal of
+ * another one leaves no other trace of it.
+ */
+async function markUntold(core: Core, { group }: GroupSnapshot, [kept]: readonly QueueOffset[]): Promise<void> {
+  if (kept === undefined) return
+  const { queueOffsetId, consumerId, nextConsumerId, leavingSinceMs: sinceMs = core.clock.now() } = kept
+  await core.store.moveQueue({
+    groupName: group.name,
+    queueOffsetId,
+    expectedOffsetVersion: kept.offsetVersion,
+    expectedConsumerId: consumerId,
+    expectedNextConsumerId: nextConsumerId,
+    consumerId,
+    ...(nextConsumerId !== undefined && { leaving: { nextConsumerId, sinceMs } }),
+    rbVersion: group.rbVersion + 1,
+  })
 }

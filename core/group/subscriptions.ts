@@ -1,32 +1,106 @@
 import { type Core, groupHasChanged } from '../core.ts'
 import { forEachOf } from '../for-each-of.ts'
-import type { Group, GroupSnapshot, SubscriptionSettings, TopicSnapshot } from '../model.ts'
-import { kindOf } from './copy-names.ts'
+import type {
+  Group,
+  GroupSnapshot,
+  Queue,
+  QueueOffset,
+  Subscription,
+  SubscriptionSettings,
+  TopicSnapshot,
+} from '../model.ts'
+import { hasOwnOffsets, kindOf } from './copy-names.ts'
 import { addOffset } from './offsets.ts'
 
-/** Subscribes a group to a topic: it is handed every message published from now on. */
+/**
+ * Subscribes a group to a topic: it is handed every message published from now on. The snapshot is of the group without
+ * the subscription. What an earlier one has left behind that was not ended whole becomes the new one's.
+ */
 export async function addSubscription(
   core: Core,
-  group: Group,
+  { group, offsets }: GroupSnapshot,
   { topic, queues }: TopicSnapshot,
   settings: SubscriptionSettings,
 ): Promise<void> {
   const { name: groupName } = group
-  // The members of a broadcast group have offsets of their own, in their copies of it.
-  if (group.mode !== 'broadcast') {
-    const consumerId = group.origin && 'consumerId' in group.origin ? group.origin.consumerId : 0
-    const firstId = await core.store.takeIds('queueOffset', queues.length)
-    await forEachOf(queues, async (queue, i) => {
-      const newest = (await core.findEnd(topic.name, queue.queueId)) - 1
-      await addOffset(core, queue, { groupName, queueOffsetId: firstId + i, offset: newest, consumerId })
+  const beginning: Beginning = {
+    newest: new Map(),
+    left: new Set(offsets.filter(({ topicName }) => topicName === topic.name).map(offset => offset.queueOffsetId)),
+    added: [],
+  }
+  if (hasOwnOffsets(group)) {
+    await forEachOf(queues, async ({ queueId }) => {
+      beginning.newest.set(queueId, (await core.findEnd(topic.name, queueId)) - 1)
     })
+    await addOffsets(core, group, queues, beginning)
   }
   const { threadSize, consumerBatchSize, pullBatchSize, maxPullTimeSeconds } = settings
   const kept = { threadSize, consumerBatchSize, pullBatchSize, maxPullTimeSeconds }
-  await core.store.createSubscription(
-    { ...kept, groupName, topicName: topic.name, topicId: topic.topicId },
-    kindOf(group),
-  )
+  const subscription = { ...kept, groupName, topicName: topic.name, topicId: topic.topicId }
+  const outcome = await core.store.createSubscription(subscription, kindOf(group))
+  if (outcome === 'created') await correctBeginning(core, subscription, beginning)
+  // It was removed meanwhile.
+  else if (outcome === 'unknown_group') await forgetOffsets(core, beginning.added, topic.name)
+}
+
+type Beginning = {
+  /** By queue, the last message that the group does not want to see. */
+  newest: Map<number, number>
+  /** Places that an earlier subscription has left. */
+  left: ReadonlySet<number>
+  added: QueueOffset[]
+}
+
+async function addOffsets(
+  core: Core,
+  { name: groupName, origin, rbVersion }: Group,
+  queues: readonly Queue[],
+  { newest, added }: Beginning,
+): Promise<void> {
+  const consumerId = origin && 'consumerId' in origin ? origin.consumerId : 0
+  const firstId = await core.store.takeIds('queueOffset', queues.length)
+  await forEachOf(queues, async (queue, i) => {
+    const offset = newest.get(queue.queueId) ?? 0
+    const place = { groupName, queueOffsetId: firstId + i, offset, consumerId, rbVersion }
+    const answer = await addOffset(core, queue, place)
+    if (answer.isNew) added.push(answer.offset)
+  })
+}
+
+const maxRuns = 10
+
+/**
+ * Has every queue begin at now. Whoever ends the group's subscription at the same time may have removed offsets that were
+ * just added, for as long as the new one was not there; a rebalance takes queues without one for new, of which the group
+ * wants everything; and what an earlier subscription has left is old, may have been stopped, and was taken from its owner.
+ */
+async function correctBeginning(
+  core: Core,
+  { groupName, topicName }: Subscription,
+  beginning: Beginning,
+): Promise<void> {
+  const { newest, left, added } = beginning
+  for (let run = 0; run < maxRuns; run++) {
+    const snapshot = await core.store.readGroup(groupName)
+    if (snapshot === undefined) return
+    const isSubscribed = snapshot.subscriptions.some(subscription => subscription.topicName === topicName)
+    if (!isSubscribed) return forgetOffsets(core, added, topicName)
+    const behind = snapshot.offsets.filter(({ queueId, offset }) => offset < (newest.get(queueId) ?? 0))
+    await forEachOf(behind, offset => core.store.resetOffset(offset, newest.get(offset.queueId) ?? 0))
+    const old = snapshot.offsets.filter(({ queueOffsetId }) => left.has(queueOffsetId))
+    if (run === 0) {
+      const stopped = old.filter(({ isStopped }) => isStopped)
+      await forEachOf(stopped, offset => core.store.setStopped(offset, false))
+      if (old.some(({ consumerId }) => consumerId !== 0)) await tellAssignment(core, groupName)
+    }
+    const known = new Set(snapshot.offsets.map(offset => offset.queueId))
+    const isComplete = [...newest.keys()].every(queueId => known.has(queueId))
+    // One that the topic does not have any more is not to come back.
+    const { queues = [] } = isComplete ? {} : ((await core.store.readTopic(topicName)) ?? {})
+    const missing = queues.filter(({ queueId }) => newest.has(queueId) && !known.has(queueId))
+    if (missing.length > 0) await addOffsets(core, snapshot.group, missing, beginning)
+    if (missing.length === 0 && behind.length === 0) return
+  }
 }
 
 /**
@@ -34,17 +108,24 @@ export async function addSubscription(
  * versions; what it has in hand it may finish. Repeating it finishes what an earlier call has begun. False: there was
  * nothing to end.
  */
-export async function endSubscription(core: Core, snapshot: GroupSnapshot, topicName: string): Promise<boolean> {
-  const { name } = snapshot.group
-  const outcome = await core.store.removeSubscription(name, topicName, kindOf(snapshot.group))
-  const offsets = snapshot.offsets.filter(offset => offset.topicName === topicName)
-  await forEachOf(offsets, offset => core.store.removeQueueOffset(offset, 'unsubscribed'))
-  if (offsets.length > 0) await tellAssignment(core, name)
+export async function endSubscription(core: Core, { group }: GroupSnapshot, topicName: string): Promise<boolean> {
+  const { name } = group
+  const outcome = await core.store.removeSubscription(name, topicName, kindOf(group))
+  // As they are now: a rebalance may have added some since the group was read.
+  const { offsets = [] } = (await core.store.readGroup(name)) ?? {}
+  const hasOffsets = offsets.some(offset => offset.topicName === topicName)
+  // While they are there, whoever comes after a call that died knows that it has to be told.
+  if (hasOffsets) await tellAssignment(core, name)
+  await forgetOffsets(core, offsets, topicName)
   groupHasChanged(core, name)
-  return outcome === 'removed' || offsets.length > 0
+  return outcome === 'removed' || hasOffsets
 }
 
-const maxRuns = 10
+/** Removes a group's offsets of a topic, unless it subscribes to it. */
+function forgetOffsets(core: Core, offsets: readonly QueueOffset[], topicName: string): Promise<void> {
+  const ofTopic = offsets.filter(offset => offset.topicName === topicName)
+  return forEachOf(ofTopic, offset => core.store.removeQueueOffset(offset, 'unsubscribed'))
+}
 
 /** Raises a group's `rbVersion`, by which its consumers hear that queues have come or gone. */
 export async function tellAssignment(core: Core, groupName: string): Promise<void> {

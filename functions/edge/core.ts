@@ -27,6 +27,7 @@ export function coreFromEnv(env: Environment): Core {
       ...defaultSettings,
       timeZone: env[envNames.timeZone] || defaultSettings.timeZone,
       pollHoldMs: Number(env[envNames.pollHoldMs] || defaultSettings.pollHoldMs),
+      subEnvironments: env[envNames.subEnvironments] === '1',
     },
   })
 }

@@ -9,6 +9,8 @@ export const envNames = {
   timeZone: 'PMQ_TIME_ZONE',
   /** How long a poll of a group is held while nothing changes, in milliseconds. Default 5000. */
   pollHoldMs: 'PMQ_POLL_HOLD_MS',
+  /** `1`: consumers may belong to sub-environments, which have copies of the groups that they join. Default: they do not. */
+  subEnvironments: 'PMQ_SUB_ENVIRONMENTS',
   /** Another DynamoDB than the region's. */
   dynamodbEndpoint: 'PMQ_DYNAMODB_ENDPOINT',
 } as const

@@ -189,6 +189,28 @@ describe('the host on one machine', () => {
     await end(first, 'SIGTERM')
   })
 
+  test('has sub-environments where it is told so, and else not', async () => {
+    const nameIn = async (dir: string, ...args: string[]) => {
+      const host = await startHost(['--port', '0', '--dir', join(folder, dir), ...args])
+      await setUp(host.url, 'orders', 1, 'readers')
+      const call = async (endpoint: string, request: object) => {
+        const answer = await fetch(`${host.url}/api/client/consumer/${endpoint}`, {
+          method: 'POST',
+          body: JSON.stringify({ lan: 'java', sdkVersion: '5.5.1', clientIp: '10.1.1.1', ...request }),
+          headers: { connection: 'close' },
+        })
+        return (await answer.json()) as { id?: number; consumerGroupNameNew?: Record<string, string> }
+      }
+      const { id } = await call('register', { name: 'a' })
+      const joining = { consumerId: id, subEnv: 'Dev', consumerGroupNames: { readers: ['orders'] } }
+      const { consumerGroupNameNew } = await call('registerConsumerGroup', joining)
+      await end(host, 'SIGTERM')
+      return consumerGroupNameNew
+    }
+    assert.deepEqual(await nameIn('with', '--sub-environments'), { readers: 'readers_dev' })
+    assert.deepEqual(await nameIn('without'), {})
+  })
+
   const engine = dynoxide()
   test('runs the main job on a DynamoDB endpoint', { skip: engine.skip ?? false }, async () => {
     const running = await engine.start()

@@ -3,6 +3,7 @@ import { suite, test } from 'node:test'
 import { Match } from 'aws-cdk-lib/assertions'
 import { type Endpoint, endpoints } from '../../core/protocol/endpoints.ts'
 import { envNames } from '../../functions/edge/env.ts'
+import type { PmqProps } from '../../lib/pmq.ts'
 import { statementsOf } from './statements.ts'
 import { synthesize } from './synthesize.ts'
 
@@ -122,6 +123,15 @@ suite('functions', () => {
     const variables = environmentOf('consume', synthesize({ timeZone: 'Asia/Shanghai', pollHoldMs: 0 }))
     assert.equal(variables[envNames.timeZone], 'Asia/Shanghai')
     assert.equal(variables[envNames.pollHoldMs], '0')
+  })
+
+  test('that answer consumers are told that there are sub-environments, where the stack says so', () => {
+    const told = (props?: PmqProps) =>
+      Object.keys(functionIds).filter(name => envNames.subEnvironments in environmentOf(name, synthesize(props)))
+    assert.deepEqual(told({ subEnvironments: true }), ['consume'])
+    assert.deepEqual(told({ subEnvironments: false }), [])
+    const variables = environmentOf('consume', synthesize({ subEnvironments: true }))
+    assert.equal(variables[envNames.subEnvironments], '1')
   })
 
   test('refuse a long poll that API Gateway would cut', () => {
