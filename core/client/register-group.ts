@@ -6,6 +6,7 @@ import { joinGroup, letGo } from '../group/join.ts'
 import type { Consumer, Group, Member } from '../model.ts'
 import { limits } from '../protocol/limits.ts'
 import type { RegisterGroupRequest, RegisterGroupResponse } from '../protocol/membership.ts'
+import { StoreError } from '../store.ts'
 import { findTopicWith, isName, readGroup } from './find.ts'
 
 /** Joins groups with the topics that the consumer can handle. All of the groups must be there to be joined, else it joins none. */
@@ -113,8 +114,12 @@ async function refuseJoin(
 ): Promise<RegisterGroupResponse> {
   if (outcome === 'unknown_group') return refused(`consumergroup_${groupName}不存在`)
   if (outcome === 'unknown_consumer') return refused(`ConsumerId_${consumerId}不存在！`)
-  // It is to end, and nobody would look for it where it is no member.
-  await letGo(core, consumerId, groupName)
+  // It is to end, and hears that in any case: what fails here is done when it has been silent for long.
+  try {
+    await letGo(core, consumerId, groupName)
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error
+  }
   return { ...refused(`another consumer has taken the place ${instanceId} in group ${groupName}`), replaced: true }
 }
 

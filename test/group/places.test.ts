@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { registerConsumerGroup } from '../../core/client/register-group.ts'
 import { headingFor } from '../../core/group/handover.ts'
+import { selectMembers } from '../../core/group/members.ts'
 import { rebalance } from '../../core/group/rebalance.ts'
 import type { RegisterGroupResponse } from '../../core/protocol/membership.ts'
 import type { Store } from '../../core/store.ts'
@@ -148,6 +149,34 @@ describe('consumers that start at one place, whatever the order of the operation
       t.diagnostic(`${plays} plays, ${ends} ends`)
     })
   }
+
+  test('one remains of two that take a place though an operation or its answer is lost, if who hears so asks again', async t => {
+    const owners = [other, former, former]
+    const { plays, ends } = await play({
+      starters: [5, 6],
+      owners,
+      rebalances: 0,
+      failures: 1,
+      async judge({ 'starter 5': five, 'starter 6': six }) {
+        if (six instanceof Error) assert.ok((await start(registry.store, 6)).suc)
+        else assert.ok(isIn(six))
+        if (five instanceof Error) await start(registry.store, 5)
+        else assert.ok(isIn(five) || isTold(five))
+        // Five may be a member as long as it is not found silent; it is given nothing.
+        await rebalanced(registry.store)
+        const after = await read(registry.store)
+        const able = selectMembers(after).map(member => member.consumerId)
+        assert.deepEqual(
+          [able, ownersOf(after)],
+          [
+            [other, 6],
+            [other, 6, 6],
+          ],
+        )
+      },
+    })
+    t.diagnostic(`${plays} plays, ${ends} ends`)
+  })
 
   test('one remains of two that take a free place: the higher id', async t => {
     const { plays, ends } = await play({
