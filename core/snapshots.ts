@@ -5,17 +5,17 @@ import type { Store } from './store.ts'
 
 /** Groups as consumers ask for them: when one has changed, all of its consumers ask at once, and share the answer. */
 export type Snapshots = {
-  /** All of a group, not older than a version of it. Offsets that were committed within `windowMs` may be missing. */
+  /** All of a group, not older than a version of it. Offsets that were committed within `sharedMs` may be missing. */
   get(groupName: string, version: number): Promise<GroupSnapshot | undefined>
 }
 
-/** So long a read is shared, and in so long a time a group is read so often at most. */
-const windowMs = 100
-const readsPerWindow = 4
+/** So long a read is shared. */
+const sharedMs = 100
 /**
- * The window is longer where a read takes long, so that reads take a part of the time only. While hundreds of queues change
- * hands the version rises with each, and a read of a group of a thousand takes as long as serving a hundred requests.
+ * So many reads come at once, if need be; but in a longer time reads take a tenth of it at most. While hundreds of queues
+ * change hands the version rises with each, and a read of a group of a thousand takes as long as serving a hundred requests.
  */
+const readsPerWindow = 4
 const windowPerReadTime = 40
 const longestWindowMs = 1_000
 const maxRemembered = 1_000
@@ -38,14 +38,13 @@ export function createSnapshots(store: Pick<Store, 'readGroup'>, clock: Clock): 
       readAtMs: nowMs,
       reads: goesOn ? before.reads + 1 : 1,
       windowFromMs: goesOn ? before.windowFromMs : nowMs,
-      windowMs: before?.windowMs ?? windowMs,
+      windowMs: before?.windowMs ?? 0,
       snapshot: store.readGroup(groupName),
     }
     known.set(groupName, entry)
     entry.snapshot.then(
       () => {
-        const wantedMs = (clock.monotonic() - nowMs) * windowPerReadTime
-        entry.windowMs = Math.max(windowMs, Math.min(longestWindowMs, wantedMs))
+        entry.windowMs = Math.min(longestWindowMs, (clock.monotonic() - nowMs) * windowPerReadTime)
       },
       () => {
         if (known.peek(groupName) === entry) known.delete(groupName)
@@ -58,7 +57,7 @@ export function createSnapshots(store: Pick<Store, 'readGroup'>, clock: Clock): 
     async get(groupName, version) {
       for (;;) {
         const entry = known.get(groupName)
-        if (entry === undefined || clock.monotonic() - entry.readAtMs >= windowMs) {
+        if (entry === undefined || clock.monotonic() - entry.readAtMs >= sharedMs) {
           if (entry === undefined || isOpen(entry)) return read(groupName, entry)
         } else {
           const snapshot = await entry.snapshot

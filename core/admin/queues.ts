@@ -1,6 +1,5 @@
 import { type Core, groupHasChanged } from '../core.ts'
 import { forEachOf } from '../for-each-of.ts'
-import { askRebalance } from '../group/ask.ts'
 import { isWritable } from '../log/placement.ts'
 import type { Queue, TopicSnapshot } from '../model.ts'
 import type { AddQueuesRequest, ChangeQueueRequest, TopicView } from '../protocol/admin.ts'
@@ -115,7 +114,8 @@ async function changeUnderGroups(core: Core, before: TopicSnapshot, change: () =
   core.topics.forget(name)
   const { groupNames } = await requireTopic(core, name)
   await forEachOf(groupNames, async groupName => {
-    await askRebalance(core, groupName)
+    await core.store.askRebalance(groupName)
+    await core.bus.groupChanged(groupName)
     groupHasChanged(core, groupName)
   })
 }
