@@ -97,7 +97,7 @@ describe('a reset of a group', () => {
     })
     await turn()
     await reset('end')
-    assert.equal((await waiting).consumerGroups?.g1?.queues[1]?.offset, 2)
+    assert.equal((await service.pass(waiting)).consumerGroups?.g1?.queues[1]?.offset, 2)
     const after = await viewGroup(service)
     assert.deepEqual([after.rbVersion, after.metaVersion > before.metaVersion], [before.rbVersion, true])
     const { versions } = await service.call('heartbeat', { ...base, consumerId, asyn: 0 })

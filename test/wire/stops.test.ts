@@ -80,7 +80,7 @@ describe('queues of a group that are stopped', () => {
     })
     await turn()
     await stop({ queueId: 1 })
-    assert.equal((await waiting).consumerGroups?.g1?.queues[1]?.stopFlag, 1)
+    assert.equal((await service.pass(waiting)).consumerGroups?.g1?.queues[1]?.stopFlag, 1)
     const after = await viewGroup(service)
     assert.deepEqual([after.rbVersion, after.metaVersion > before.metaVersion], [before.rbVersion, true])
     const { versions } = await service.call('heartbeat', { ...base, consumerId, asyn: 0 })
