@@ -1,5 +1,5 @@
 import { type Core, groupHasChanged } from '../core.ts'
-import type { Group, GroupCopy, GroupSnapshot, Origin } from '../model.ts'
+import type { Group, GroupCopy, GroupSnapshot, Member, Origin } from '../model.ts'
 import { StoreError } from '../store.ts'
 import { alignWith } from './align.ts'
 import { consumerCopyName, hasOwnOffsets } from './copy-names.ts'
@@ -89,19 +89,25 @@ export function newGroup(name: string, nowMs: number): Group {
  * was not as it should be.
  */
 export async function alignCopies(core: Core, source: GroupSnapshot): Promise<boolean> {
-  const { group, copies, members } = source
+  const { group, copies } = source
   const leftOver = leftOverCopies(source)
   for (const { copyName } of leftOver) await removeGroup(core, copyName)
   const kept = copies.filter(copy => !leftOver.includes(copy)).map(({ copyName }) => copyName)
   const hasChanged = await alignWith(core, group.name, kept, hasOwnOffsets(group) ? undefined : ableOf(source))
   if (hasOwnOffsets(group)) return hasChanged
-  const there = new Set(copies.map(copy => copy.consumerId))
-  const without = members.filter(({ consumerId }) => !there.has(consumerId))
+  const without = membersWithoutCopy(source)
   for (const { consumerId } of without) {
     const { name } = group
     await ensureCopy(core, group, consumerCopyName(name, consumerId), { groupName: name, consumerId })
   }
   return hasChanged || leftOver.length > 0 || without.length > 0
+}
+
+/** Members of a broadcast group that have no copy: who joins makes it, if it lives for long enough. */
+export function membersWithoutCopy({ group, copies, members }: GroupSnapshot): Member[] {
+  if (group.mode !== 'broadcast') return []
+  const there = new Set(copies.map(copy => copy.consumerId))
+  return members.filter(({ consumerId }) => !there.has(consumerId))
 }
 
 /** Copies for consumers that are not members any more. */

@@ -2,7 +2,7 @@ import { type Core, groupHasChanged } from '../core.ts'
 import type { GroupSnapshot, QueueOffset } from '../model.ts'
 import { StoreError } from '../store.ts'
 import { type Assignment, assignQueues } from './assign.ts'
-import { alignCopies, leftOverCopies } from './copies.ts'
+import { alignCopies, leftOverCopies, membersWithoutCopy } from './copies.ts'
 import { kindOf } from './copy-names.ts'
 import { decideHandover, headingFor, type Ownership } from './handover.ts'
 import { replacedMembers, selectMembers } from './members.ts'
@@ -92,7 +92,8 @@ async function runOnce(
 export function isRebalanceOwed(core: Core, snapshot: GroupSnapshot): boolean {
   const { group, offsets } = snapshot
   if (group.rebalanceAsked > group.rebalanceDone || hasUntold(snapshot)) return true
-  return nextSteps(core, snapshot, offsets).length > 0 || leftOverCopies(snapshot).length > 0
+  if (leftOverCopies(snapshot).length > 0 || membersWithoutCopy(snapshot).length > 0) return true
+  return nextSteps(core, snapshot, offsets).length > 0
 }
 
 const hasUntold = ({ group, offsets }: GroupSnapshot) => offsets.some(offset => offset.rbVersion > group.rbVersion)
