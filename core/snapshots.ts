@@ -49,8 +49,10 @@ export function createSnapshots(store: Pick<Store, 'readGroup'>, clock: Clock): 
         if (snapshot !== undefined && snapshot.group.version >= version) return snapshot
         // Somebody else may have read it meanwhile.
         if (known.peek(groupName) !== entry) continue
-        if (entry.reads < readsPerWindow) return read(groupName, entry)
-        await clock.sleep(entry.windowFromMs + windowMs - nowMs)
+        // The window may have begun long before the entry was read, and be over.
+        const leftMs = entry.windowFromMs + windowMs - clock.monotonic()
+        if (entry.reads < readsPerWindow || leftMs <= 0) return read(groupName, entry)
+        await clock.sleep(leftMs)
       }
     },
   }
