@@ -1,9 +1,12 @@
-import type { Facts } from '../facts.ts'
-import { canHaveStored, type Place } from '../log-facts.ts'
+import { epochOf, type Facts } from '../facts.ts'
+import { canHaveStored, type Place, type Publish } from '../log-facts.ts'
 import { entryOf } from '../lookup.ts'
 import { place, type Violation, violation } from '../violation.ts'
 
-/** P8. However often a publishId is sent, its values are stored once: a value has as many places as publishIds. */
+/**
+ * P8. However often a publishId is sent, its values are stored once: a value has as many places as publishIds. Excused:
+ * messages of a key that were sent again when the topic's queues had changed, and keys with them.
+ */
 export function* findDuplicates(facts: Facts): Generator<Violation> {
   const placesOf = new Map<string, Place[]>()
   for (const places of facts.queues.values()) {
@@ -14,6 +17,7 @@ export function* findDuplicates(facts: Facts): Generator<Violation> {
     if (!publishes || places.length < 2) continue
     const storable = [...publishes.values()].filter(publish => canHaveStored(publish))
     if (places.length <= storable.length && !hasOnePublishTwice(places)) continue
+    if (storable.some(publish => hasMoved(facts, publish, places))) continue
     const shown = places.slice(0, 4)
     const seen = `"${value}" is at ${shown.map(({ queueId, offset }) => place(queueId, offset)).join(' and at ')}`
     const ids = [...publishes.keys()].join(', ')
@@ -25,4 +29,12 @@ export function* findDuplicates(facts: Facts): Generator<Violation> {
 function hasOnePublishTwice(places: readonly Place[]): boolean {
   const acked = places.flatMap(({ ack, publish }) => (ack && publish ? [publish] : []))
   return new Set(acked).size < acked.length
+}
+
+/** Whether the queue of its key may have been another one at a later attempt. */
+function hasMoved(facts: Facts, { invoke, key, attempts }: Publish, places: readonly Place[]): boolean {
+  if (key === undefined) return false
+  const seqs = [...attempts.map(attempt => attempt.seq), ...places.map(({ known }) => known.seq)]
+  const epoch = epochOf(facts, invoke.topic, invoke.seq)
+  return epoch === undefined || seqs.some(seq => epochOf(facts, invoke.topic, seq) !== epoch)
 }

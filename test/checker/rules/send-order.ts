@@ -1,4 +1,4 @@
-import type { Facts } from '../facts.ts'
+import { epochOf, type Facts } from '../facts.ts'
 import type { Place } from '../log-facts.ts'
 import { entryOf } from '../lookup.ts'
 import { place, type Violation, violation } from '../violation.ts'
@@ -36,16 +36,12 @@ export function* findMisordered(facts: Facts): Generator<Violation> {
 
 /** While a topic's queues change, keys move: only sends that lie wholly between two changes are compared. */
 function* findStrayKeys(facts: Facts, all: readonly Place[]): Generator<Violation> {
-  const changes = new Map<string, number[]>()
-  for (const event of facts.events) {
-    if (event.type === 'queues-changed') entryOf(changes, event.topic, () => []).push(event.seq)
-  }
-  const epochOf = (topic: string, seq: number) => changes.get(topic)?.findLastIndex(change => change < seq) ?? -1
   const keyOf = ({ publish, known, startSeq }: Place) => {
     if (publish?.key === undefined || startSeq === undefined) return
     const { topic } = publish.invoke
-    const epoch = epochOf(topic, startSeq)
-    return epoch === epochOf(topic, known.seq) ? `${topic}/${epoch}/${publish.key}` : undefined
+    const epoch = epochOf(facts, topic, startSeq)
+    if (epoch === undefined || epoch !== epochOf(facts, topic, known.seq)) return
+    return `${topic}/${epoch}/${publish.key}`
   }
   for (const places of group(all, keyOf).values()) {
     const [first] = places
