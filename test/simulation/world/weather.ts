@@ -12,6 +12,8 @@ export type Weather = {
   staleReads: number
   tornReads: number
   storeLatencyMs: number
+  /** The store does nothing for anybody. */
+  isStoreAway: boolean
   /** Requests to the service and their answers. */
   unreachable: number
   lostRequests: number
@@ -33,6 +35,7 @@ export const calm: Weather = {
   staleReads: 0,
   tornReads: 0,
   storeLatencyMs: 3,
+  isStoreAway: false,
   unreachable: 0,
   lostRequests: 0,
   lostAnswers: 0,
@@ -61,6 +64,7 @@ export function drawWeather(dice: Dice): Weather {
     staleReads: share(0.8),
     tornReads: share(0.3),
     storeLatencyMs: dice.spread(1, maxStoreLatencyMs),
+    isStoreAway: false,
     unreachable: share(0.05),
     lostRequests: share(0.1),
     lostAnswers: share(0.1),
