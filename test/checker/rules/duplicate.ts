@@ -1,7 +1,8 @@
-import { epochOf, type Facts } from '../facts.ts'
-import { canHaveStored, type Place, type Publish } from '../log-facts.ts'
+import type { Facts } from '../facts.ts'
+import { canHaveStored, type Place } from '../log-facts.ts'
 import { entryOf } from '../lookup.ts'
 import { place, type Violation, violation } from '../violation.ts'
+import { hasMoved } from './moved.ts'
 
 /**
  * P8. However often a publishId is sent, its values are stored once: a value has as many places as publishIds. Excused:
@@ -29,12 +30,4 @@ export function* findDuplicates(facts: Facts): Generator<Violation> {
 function hasOnePublishTwice(places: readonly Place[]): boolean {
   const acked = places.flatMap(({ ack, publish }) => (ack && publish ? [publish] : []))
   return new Set(acked).size < acked.length
-}
-
-/** Whether the queue of its key may have been another one at a later attempt. */
-function hasMoved(facts: Facts, { invoke, key, attempts }: Publish, places: readonly Place[]): boolean {
-  if (key === undefined) return false
-  const seqs = [...attempts.map(attempt => attempt.seq), ...places.map(({ known }) => known.seq)]
-  const epoch = epochOf(facts, invoke.topic, invoke.seq)
-  return epoch === undefined || seqs.some(seq => epochOf(facts, invoke.topic, seq) !== epoch)
 }

@@ -3,6 +3,7 @@ import type { Place } from '../log-facts.ts'
 import { entryOf } from '../lookup.ts'
 import { place, type Violation, violation } from '../violation.ts'
 import { findInversions } from './inversions.ts'
+import { hasMoved } from './moved.ts'
 
 /**
  * P3/Q05, sending. Messages of one key are in one queue. In a queue, the messages of one producer, and those of one
@@ -20,7 +21,10 @@ export function* findMisordered(facts: Facts): Generator<Violation> {
     }
   }
 
-  const batches = group(all, ({ publish, queueId }) => publish && `${queueId}/${publish.invoke.publishId}`)
+  const isStill = ({ publish }: Place) => publish && !hasMoved(facts, publish, [])
+  const batches = group(all, found =>
+    found.publish && isStill(found) ? `${found.queueId}/${found.publish.invoke.publishId}` : undefined,
+  )
   for (const places of batches.values()) {
     places.sort((a, b) => (a.publish?.index ?? 0) - (b.publish?.index ?? 0))
     let highest: Place | undefined

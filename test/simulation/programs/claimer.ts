@@ -160,7 +160,7 @@ export function runClaimer(
     for (let isDone = false; !isDone; ) {
       history.handleStart(client, { group, queueId, offset, value })
       if (dice.chance(0.7)) await clock.sleep(dice.spread(0.1, plan.workMs))
-      if (dice.chance(plan.naps)) await clock.sleep(plan.leaseMs * (0.5 + 2 * dice.random()))
+      if (dice.chance(plan.naps * deps.weather.naps)) await clock.sleep(plan.leaseMs * (0.5 + 2 * dice.random()))
       isDone = !dice.chance(deps.weather.failures)
       history.handleEnd(client, { group, queueId, offset, value }, isDone ? 'ok' : 'failed')
     }

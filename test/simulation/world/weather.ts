@@ -26,6 +26,8 @@ export type Weather = {
   repeatedEvents: number
   /** Handlers throw. */
   failures: number
+  /** Claimers fall asleep, as often as each is inclined to. */
+  naps: number
 }
 
 export const calm: Weather = {
@@ -45,6 +47,7 @@ export const calm: Weather = {
   lostEvents: 0,
   repeatedEvents: 0,
   failures: 0,
+  naps: 0,
 }
 
 /**
@@ -74,6 +77,7 @@ export function drawWeather(dice: Dice): Weather {
     lostEvents: share(0.3),
     repeatedEvents: share(0.3),
     failures: share(0.2),
+    naps: 1,
   }
 }
 
