@@ -15,6 +15,12 @@ export type Facts = {
   commits: Map<number, Commit>
   /** Explicit resets of each `queueOf` a group. */
   resets: Map<string, Reset[]>
+  /** The same by the `seq` that began them. */
+  resetOps: Map<number, Reset>
+  /** Group, or group and topic, → from where on what is sent is its own; infinite: it is not subscribed. */
+  dueFrom: Map<string, number>
+  /** Topic → when its queues changed, in order. */
+  changes: Map<string, { seq: number; isSettled: boolean }[]>
   /** Groups whose handling is recorded. In others a message counts as handled when it was read. */
   handlingGroups: Set<string>
   pullingGroups: Set<string>
@@ -23,7 +29,7 @@ export type Facts = {
 export type Commit = { invoke: EventOf<'commit-invoke'>; ok?: EventOf<'commit-ok'> }
 
 /** `endSeq` is infinite while its answer is not known. */
-export type Reset = { invoke: EventOf<'reset-invoke'>; endSeq: number; offsetVersion?: number }
+export type Reset = { invoke: EventOf<'reset-invoke'>; endSeq: number; offsetVersion?: number; offset: number }
 
 export function gatherFacts(events: readonly HistoryEvent[]): Facts {
   const facts: Facts = {
@@ -33,10 +39,12 @@ export function gatherFacts(events: readonly HistoryEvent[]): Facts {
     trims: new Map(),
     commits: new Map(),
     resets: new Map(),
+    resetOps: new Map(),
+    dueFrom: new Map(),
+    changes: new Map(),
     handlingGroups: new Set(),
     pullingGroups: new Set(),
   }
-  const resetOps = new Map<number, Reset>()
   events.forEach((event, index) => {
     if (event.seq !== index)
       throw new Error(`event ${index} has seq ${event.seq}: a history is numbered from 0, merged`)
@@ -44,7 +52,9 @@ export function gatherFacts(events: readonly HistoryEvent[]): Facts {
     trackPlaces(facts, event)
     trackTrims(facts, event)
     trackCommits(facts, event)
-    trackResets(facts, resetOps, event)
+    trackResets(facts, event)
+    trackSubscriptions(facts, event)
+    if (event.type === 'queues-changed') entryOf(facts.changes, event.topic, () => []).push(event)
     if (event.type === 'handle-start' || event.type === 'handle-end') facts.handlingGroups.add(event.group)
     if (event.type === 'pull-ok') facts.pullingGroups.add(event.group)
   })
@@ -55,6 +65,25 @@ export function gatherFacts(events: readonly HistoryEvent[]): Facts {
 /** A group's place in a queue, as a key. */
 export function queueOf({ group, queueId }: { group: string; queueId: number }): string {
   return `${queueId}/${group}`
+}
+
+/** The group that has this place, whichever of its subscriptions it is of. */
+export const groupOf = (group: string) => group.replace(/@.*/, '')
+
+/** The group that this one is a copy of, or itself. */
+const originOf = (group: string) => group.replace(/~.*/, '')
+
+/** What was sent to a topic before is not promised to the group. */
+export function dueFrom({ dueFrom }: Facts, group: string, topic: string | undefined): number {
+  const keys = [group, `${group}/${topic}`, `${originOf(group)}/${topic}`]
+  return Math.max(...keys.map(key => dueFrom.get(key) ?? -1))
+}
+
+/** Which state of a topic's queues event `seq` met; undefined: one that was not settled. */
+export function epochOf({ changes }: Facts, topic: string, seq: number): number | undefined {
+  const ofTopic = changes.get(topic) ?? []
+  const epoch = ofTopic.findLastIndex(change => change.seq < seq)
+  return ofTopic[epoch]?.isSettled === false ? undefined : epoch
 }
 
 /** Offsets of the queue up to here may have been gone when event `seq` happened. */
@@ -77,15 +106,22 @@ function trackCommits(facts: Facts, event: HistoryEvent) {
   commit.ok = event
 }
 
-function trackResets(facts: Facts, resetOps: Map<number, Reset>, event: HistoryEvent) {
+function trackResets(facts: Facts, event: HistoryEvent) {
   if (event.type === 'reset-invoke') {
-    const reset = { invoke: event, endSeq: Number.POSITIVE_INFINITY }
+    const reset = { invoke: event, endSeq: Number.POSITIVE_INFINITY, offset: event.offset }
     entryOf(facts.resets, queueOf(event), () => []).push(reset)
-    resetOps.set(event.seq, reset)
+    facts.resetOps.set(event.seq, reset)
   }
   if (event.type !== 'reset-ok') return
-  const reset = resetOps.get(event.op)
+  const reset = facts.resetOps.get(event.op)
   if (!reset) throw new Error(`event ${event.seq} answers reset ${event.op}, which there is none of`)
   reset.endSeq = event.seq
   if (event.offsetVersion !== undefined) reset.offsetVersion = event.offsetVersion
+  if (event.offset !== undefined) reset.offset = event.offset
+}
+
+function trackSubscriptions({ dueFrom }: Facts, event: HistoryEvent) {
+  if (event.type === 'unsubscribed') dueFrom.set(`${event.group}/${event.topic}`, Number.POSITIVE_INFINITY)
+  if (event.type !== 'subscribed') return
+  dueFrom.set(event.topic === undefined ? event.group : `${event.group}/${event.topic}`, event.seq)
 }

@@ -33,11 +33,24 @@ type EventBody =
   | ({ type: 'assignment-lost' } & Assigned)
   /** Somebody sets a group's offset. Also records where a new group begins, if that is not 0. */
   | { type: 'reset-invoke'; group: string; queueId: number; offset: number }
-  | { type: 'reset-ok'; op: number; offsetVersion?: number }
+  /** `offset`: where it led to, if that was not known when it was asked for; the invoke then has the highest that it can be. */
+  | { type: 'reset-ok'; op: number; offsetVersion?: number; offset?: number }
+  /**
+   * A group gets a place in a queue behind `offset`: to it, what is below was never there. A group that ends a subscription
+   * and begins it anew has another place, named `group@name`, whose offsetVersions count for themselves.
+   */
+  | { type: 'begins'; group: string; queueId: number; offset: number }
+  /** What is sent to these topics (default: all) from here on is the group's. Recorded when it is promised. */
+  | { type: 'subscribed'; group: string; topic?: string }
+  /** What is sent to the topic is not promised to the group, nor is what it has not handled yet. Recorded before that is asked. */
+  | { type: 'unsubscribed'; group: string; topic: string }
   /** From here on the offsets up to `upTo` may be gone: recorded before the clock passes their retention. */
   | { type: 'trim'; queueId: number; upTo: number }
-  /** The topic's queues are about to change, or just have: recorded before and after, since keys may then move. */
-  | { type: 'queues-changed'; topic: string }
+  /**
+   * The topic's queues are about to change, or just have: recorded before and after, since keys may then move. Unless
+   * `isSettled` some publish may still go by the former ones, until the next such event.
+   */
+  | { type: 'queues-changed'; topic: string; isSettled: boolean }
   /** The client is gone with all that it had in hand. It may come back under its name. */
   | { type: 'crashed' }
   /** The group has been given all that was acknowledged until here (to these topics; default: to all). */
@@ -109,11 +122,17 @@ export function createHistory(now: () => number, onEvent: (event: HistoryEvent) 
     assignmentLost: (client: string, assigned: Assigned) => append(client, { type: 'assignment-lost', ...assigned }),
 
     resetInvoke: (client: string, reset: Reset) => append(client, { type: 'reset-invoke', ...reset }),
-    resetOk: (client: string, op: number, answer: { offsetVersion?: number } = {}) =>
+    resetOk: (client: string, op: number, answer: { offsetVersion?: number; offset?: number } = {}) =>
       append(client, { type: 'reset-ok', op, ...answer }),
 
     trim: (client: string, trim: { queueId: number; upTo: number }) => append(client, { type: 'trim', ...trim }),
-    queuesChanged: (client: string, topic: string) => append(client, { type: 'queues-changed', topic }),
+    begins: (client: string, begin: Reset) => append(client, { type: 'begins', ...begin }),
+    subscribed: (client: string, group: string, topic?: string) =>
+      append(client, { type: 'subscribed', group, ...(topic !== undefined && { topic }) }),
+    unsubscribed: (client: string, group: string, topic: string) =>
+      append(client, { type: 'unsubscribed', group, topic }),
+    queuesChanged: (client: string, topic: string, isSettled = true) =>
+      append(client, { type: 'queues-changed', topic, isSettled }),
     crashed: (client: string) => append(client, { type: 'crashed' }),
     drained: (client: string, drained: { group: string; topics?: string[] }) =>
       append(client, { type: 'drained', ...drained }),

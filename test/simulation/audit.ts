@@ -1,10 +1,11 @@
 import { createContainer, readAfter } from '../log/containers.ts'
 import { createProcess } from './world/process.ts'
-import type { World } from './world/world.ts'
+import { lookAround, type World } from './world/world.ts'
 
 /** Reads every queue to its end, as a group of its own that nothing happens to. So the checker knows all that there is. */
 export async function audit(world: World): Promise<void> {
   const { history, shared, scheduler, queueIds } = world
+  await lookAround(world)
   const { clock } = createProcess(scheduler, 'auditor')
   const container = createContainer(shared.store, { clock })
   for (const queueId of [...queueIds.values()].flat()) {

@@ -1,5 +1,7 @@
 import { maxConsumers, type Plan } from './plan.ts'
+import { drawClaimer, runClaimer } from './programs/claimer.ts'
 import { drawConsumer, runConsumer } from './programs/consumer.ts'
+import { createLeases, type Leases } from './programs/leases.ts'
 import { drawProducer, type ProducerProgram, runProducer } from './programs/producer.ts'
 import type { Program } from './programs/program.ts'
 import type { Dice } from './world/dice.ts'
@@ -10,8 +12,9 @@ import type { World } from './world/world.ts'
 export type Cast = {
   consumers: Program[]
   producers: ProducerProgram[]
-  /** Undefined: the group has as many as it may have. */
-  addConsumer(groupName: string): Program | undefined
+  leases: Leases
+  /** Undefined: the group has as many as it may have. With an `instanceId` it takes that place. */
+  addConsumer(groupName: string, instanceId?: string): Program | undefined
   addProducer(): void
   /** Those that live and are not about to end, of all or of one group. */
   working(groupName?: string): Program[]
@@ -35,19 +38,32 @@ export function createCast(world: World, plan: Plan, dice: Dice): Cast {
     return process
   }
 
-  const isWorking = (program: Program) => program.process.isAlive && !dismissed.has(program)
+  const isWorking = (program: Program) =>
+    program.process.isAlive && !dismissed.has(program) && program.isReplaced?.() !== true
+  // A write that comes late may set a lease back.
+  const leases = createLeases(plan.weather.late > 0 ? () => {} : recorder.onDefect)
+  let places = 0
+
+  function add(program: Program): Program {
+    consumers.push(program)
+    return program
+  }
 
   const cast: Cast = {
     consumers,
     producers,
-    addConsumer(groupName) {
+    leases,
+    addConsumer(groupName, instanceId) {
       const group = plan.groups.find(({ name }) => name === groupName)
       if (!group || cast.working(groupName).length >= maxConsumers) return
       const process = newProcess(`consumer-${consumers.length + 1}`)
-      const drawn = drawConsumer(dice, group, plan.isClean)
-      const program = runConsumer(recorder, network, process, dice.fork(), drawn)
-      consumers.push(program)
-      return program
+      if (group.mode === 'claimed') {
+        const drawn = drawClaimer(dice, group, plan.isClean)
+        return add(runClaimer(recorder, leases, network, process, dice.fork(), drawn))
+      }
+      const place = instanceId ?? (group.placed > 0 && dice.chance(group.placed) ? `place-${++places}` : undefined)
+      const drawn = drawConsumer(dice, group, plan.isClean, place)
+      return add(runConsumer(recorder, network, process, dice.fork(), drawn))
     },
     addProducer() {
       const process = newProcess(`producer-${producers.length + 1}`)

@@ -20,6 +20,8 @@ export function direct(world: World, cast: Cast, plan: Plan, dice: Dice): { stop
 
   const everybody = () => [...cast.working(), ...cast.producers.filter(({ process }) => process.isAlive)]
 
+  const placed = () => cast.working().filter(({ instanceId }) => instanceId !== undefined)
+
   type Acts = [() => void, ...(() => void)[]]
   const comingsAndGoings: Acts = [
     () => void cast.addConsumer(someGroup().name),
@@ -28,6 +30,13 @@ export function direct(world: World, cast: Cast, plan: Plan, dice: Dice): { stop
       later(dice.spread(10, 5_000), () => guest && void cast.dismiss(guest))
     },
     () => withSome(cast.working(), program => void cast.dismiss(program)),
+    // One that is restarted in its place.
+    () =>
+      withSome(placed(), program => {
+        void cast.dismiss(program).then(() => {
+          later(dice.spread(10, 20_000), () => cast.addConsumer(program.groupName ?? '', program.instanceId))
+        })
+      }),
     // A rolling deploy.
     () => {
       const { name } = someGroup()
@@ -47,6 +56,13 @@ export function direct(world: World, cast: Cast, plan: Plan, dice: Dice): { stop
   const misfortunes: Acts = [
     () => withSome(everybody(), ({ process }) => process.kill()),
     () =>
+      withSome(placed(), ({ process, groupName = '', instanceId }) => {
+        process.kill()
+        later(dice.spread(10, 20_000), () => cast.addConsumer(groupName, instanceId))
+      }),
+    // Two in one place: one of them has to end.
+    () => withSome(placed(), ({ groupName = '', instanceId }) => void cast.addConsumer(groupName, instanceId)),
+    () =>
       withSome(everybody(), ({ process }) => {
         process.pause()
         later(dice.spread(100, 60_000), process.resume)
@@ -59,7 +75,11 @@ export function direct(world: World, cast: Cast, plan: Plan, dice: Dice): { stop
         })
       }),
     () => someContainer().kill(),
-    () => someContainer().stepClock(dice.chance(0.5) ? dice.spread(1, 25_000) : -dice.spread(1, plan.maxStepBackMs)),
+    () => {
+      someContainer().stepClock(dice.chance(0.5) ? dice.spread(1, 25_000) : -dice.spread(1, plan.maxStepBackMs))
+      // From now on by the clock of some the leases of others are over early.
+      cast.leases.stopWatching()
+    },
     () => {
       const container = someContainer()
       container.pause()
@@ -73,9 +93,10 @@ export function direct(world: World, cast: Cast, plan: Plan, dice: Dice): { stop
         if (--brownouts === 0) weather.throttled = plan.weather.throttled
       })
     },
-    () => void reset(somePlace()),
+    () => void reset(),
     () => {
-      const { place } = somePlace()
+      const { place } = somePlace() ?? {}
+      if (!place) return
       void shared.store.setStopped(place, true)
       later(dice.spread(100, 20_000), () => void shared.store.setStopped(place, false))
     },
@@ -86,19 +107,26 @@ export function direct(world: World, cast: Cast, plan: Plan, dice: Dice): { stop
     const { name: groupName, topicNames } = someGroup()
     const queueIds = world.queueIds.get(dice.pick(topicNames)) ?? []
     const ofGroup = [...world.recorder.queueIds].filter(([id]) => world.groupOf.get(id) === groupName)
-    const [queueOffsetId, queueId] = dice.pick(ofGroup.filter(([, id]) => queueIds.includes(id)) as [[number, number]])
+    const [first, ...others] = ofGroup.filter(([, id]) => queueIds.includes(id))
+    // A broadcast group has no place of its own.
+    if (!first) return
+    const [queueOffsetId, queueId] = dice.pick([first, ...others])
     return { place: { groupName, queueOffsetId }, queueId }
   }
 
-  async function reset({ place, queueId }: ReturnType<typeof somePlace>) {
+  async function reset() {
+    const some = somePlace()
+    if (!some) return
+    const { place, queueId } = some
     const end = await shared.endOf(queueId)
     const offset = dice.whole(0, end - 1)
     const op = history.resetInvoke('director', { group: place.groupName, queueId, offset })
     await shared.store.resetOffset(place, offset)
+    cast.leases.forgetAll()
     history.resetOk('director', op)
   }
 
-  const acts: Acts = plan.isClean ? comingsAndGoings : [...comingsAndGoings, ...misfortunes]
+  const acts: Acts = plan.isClean || plan.outage ? comingsAndGoings : [...comingsAndGoings, ...misfortunes]
 
   function next() {
     for (let n = dice.pick([1, 1, 1, 3]); n > 0; n--) dice.pick(acts)()
@@ -108,6 +136,14 @@ export function direct(world: World, cast: Cast, plan: Plan, dice: Dice): { stop
   for (const { name, consumers } of plan.groups) for (let n = 0; n < consumers; n++) cast.addConsumer(name)
   for (let n = 0; n < plan.producers; n++) cast.addProducer()
   later(dice.random() * plan.actEveryMs, next)
+  if (plan.outage) {
+    later(plan.outage.fromMs, () => {
+      weather.isStoreAway = true
+    })
+    later(plan.outage.fromMs + plan.outage.lastsMs, () => {
+      weather.isStoreAway = false
+    })
+  }
   return {
     stop() {
       isOver = true

@@ -1,20 +1,28 @@
+import type { PublishResult } from '../../sdk/src/index.ts'
 import { checkHistory } from '../checker/check.ts'
 import type { HistoryEvent } from '../checker/history.ts'
 import { explain } from '../checker/violation.ts'
 import type { Plan } from './plan.ts'
+import type { Program } from './programs/program.ts'
 import type { KeyOrder } from './programs/sender.ts'
 import type { World } from './world/world.ts'
 
 /** Something that must not be: a violation of a promise, or a defect. */
 export type Finding = { property: string; text: string }
 
-export function judge(world: World, plan: Plan, keyOrders: readonly KeyOrder[]): Finding[] {
+export function judge(
+  world: World,
+  plan: Plan,
+  keyOrders: readonly KeyOrder[],
+  consumers: readonly Program[],
+): Finding[] {
   const violations = checkHistory(world.history.events)
   return [
     ...world.defects.map(text => ({ property: 'defect', text })),
     ...violations.map(violation => ({ property: violation.property, text: explain([violation]) })),
-    ...keyOrders.flatMap(findDisorder),
+    ...keyOrders.flatMap(keyOrder => findDisorder(keyOrder, changedTopics(world.history.events))),
     ...(plan.isClean ? findRepeated(world.history.events) : []),
+    ...(plan.outage ? findGivenUp(consumers) : []),
   ]
 }
 
@@ -35,14 +43,24 @@ function findRepeated(events: readonly HistoryEvent[]): Finding[] {
   return findings.slice(0, 5)
 }
 
+/** Nobody who lives is given up because the store, and not they, was away. */
+function findGivenUp(consumers: readonly Program[]): Finding[] {
+  const givenUp = consumers.filter(program => program.hasExpired?.() && !program.isReplaced?.())
+  return givenUp.map(({ process }) => {
+    return { property: 'outage', text: `outage: ${process.name} was given up, though nothing was wrong with it` }
+  })
+}
+
 /** P3 as the caller of the SDK sees it: messages of one key lie in the order in which they were given to `publish`. */
-function findDisorder(keyOrder: KeyOrder): Finding[] {
+function findDisorder(keyOrder: KeyOrder, changed: ReadonlySet<string>): Finding[] {
   const findings: Finding[] = []
   for (const [key, sent] of keyOrder) {
+    // A key of a topic whose queues have changed may lie in several, in the order of each.
+    const mayMove = changed.has(key.replace(/\/.*/, ''))
     let last: (typeof sent)[0] | undefined
     for (const next of sent) {
       if (!next.place) continue
-      if (last?.place && (last.place.queueId !== next.place.queueId || last.place.offset >= next.place.offset)) {
+      if (last?.place && isAfter(last.place, next.place, mayMove)) {
         const text = `${key}: "${next.value}" was published after "${last.value}"; ${at(last.place)}, then ${at(next.place)}`
         findings.push({ property: 'P3/Q05', text })
       }
@@ -50,6 +68,14 @@ function findDisorder(keyOrder: KeyOrder): Finding[] {
     }
   }
   return findings
+}
+
+function isAfter(a: PublishResult, b: PublishResult, mayMove: boolean): boolean {
+  return a.queueId === b.queueId ? a.offset >= b.offset : !mayMove
+}
+
+function changedTopics(events: readonly HistoryEvent[]): Set<string> {
+  return new Set(events.flatMap(event => (event.type === 'queues-changed' ? [event.topic] : [])))
 }
 
 const at = ({ queueId, offset }: { queueId: number; offset: number }) => `queue ${queueId}, offset ${offset}`

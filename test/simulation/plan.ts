@@ -1,4 +1,4 @@
-import type { SubscriptionSettings } from '../../core/model.ts'
+import type { GroupMode, SubscriptionSettings } from '../../core/model.ts'
 import { createDice, type Dice } from './world/dice.ts'
 import { drawCleanWeather, drawWeather, type Weather } from './world/weather.ts'
 
@@ -34,6 +34,24 @@ export type Plan = {
   /** The time between two acts of the director, on average. */
   actEveryMs: number
   weather: Weather
+  operator: OperatorPlan | undefined
+  /**
+   * The store does nothing for anybody for so long, from then on. Nothing else goes wrong in such a run, so that nobody
+   * who lives may be given up.
+   */
+  outage: { fromMs: number; lastsMs: number } | undefined
+}
+
+/** Somebody changes topics and groups while they are in use. */
+export type OperatorPlan = {
+  /** The time between two acts, on average. */
+  actEveryMs: number
+  /** Queues become read-only for so long that they can be removed. */
+  removesQueues: boolean
+  /** Offsets are set by hand. */
+  resets: boolean
+  /** Subscriptions end and begin again: what is sent meanwhile is not promised to the group. */
+  resubscribes: boolean
 }
 
 export type GroupPlan = {
@@ -41,6 +59,9 @@ export type GroupPlan = {
   topicNames: [string, ...string[]]
   consumers: number
   settings: SubscriptionSettings
+  mode: GroupMode
+  /** Share of its consumers that have a place, which they take again when they are restarted. */
+  placed: number
 }
 
 export const maxConsumers = 5
@@ -55,9 +76,8 @@ export function drawPlan(seed: number): Plan & { dice: Dice } {
   const isHost = dice.chance(0.15)
   const isClean = dice.chance(0.15)
   const isMortal = !isClean && dice.chance(0.6)
-  return {
+  const drawn: Plan = {
     seed,
-    dice,
     mode: isClean || dice.chance(0.4) ? 'liveness' : 'safety',
     isClean,
     isHost,
@@ -75,6 +95,51 @@ export function drawPlan(seed: number): Plan & { dice: Dice } {
     chaosMs: dice.spread(8_000, 60_000),
     actEveryMs: isClean ? dice.spread(300, 6_000) : dice.spread(1_000, 12_000),
     weather: isClean ? drawCleanWeather(dice) : drawWeather(dice),
+    operator: undefined,
+    outage: undefined,
+  }
+  return { ...drawn, ...drawFeatures(createDice(seed * 7_919 + 13), drawn), dice }
+}
+
+/** What not every run has, from dice of its own: what others have is left as it is. */
+function drawFeatures(dice: Dice, plan: Plan): Partial<Plan> {
+  const groups = plan.groups.map((group): GroupPlan => {
+    const mode = dice.pick<GroupMode>([
+      'balanced',
+      'balanced',
+      'balanced',
+      'balanced',
+      'balanced',
+      'claimed',
+      'broadcast',
+    ])
+    const placed = mode === 'balanced' && dice.chance(0.3) ? dice.pick([0.5, 1]) : 0
+    return { ...group, mode, placed }
+  })
+  if (!plan.isHost && dice.chance(0.06)) return { groups, ...drawOutage(dice) }
+  if (dice.chance(0.7)) return { groups }
+  const removesQueues = dice.chance(0.25)
+  const operator: OperatorPlan = {
+    actEveryMs: dice.spread(1_000, 8_000),
+    removesQueues,
+    resets: !plan.isClean && dice.chance(0.4),
+    resubscribes: !plan.isClean && dice.chance(0.3),
+  }
+  return { groups, operator, ...(removesQueues && { chaosMs: dice.spread(90_000, 150_000) }) }
+}
+
+function drawOutage(dice: Dice): Partial<Plan> {
+  const outage = { fromMs: dice.spread(5_000, 40_000), lastsMs: dice.spread(60_000, 180_000) }
+  return {
+    outage,
+    mode: 'liveness',
+    isClean: false,
+    sleeps: false,
+    containersDieWithin: undefined,
+    programsDieWithin: undefined,
+    actEveryMs: dice.spread(5_000, 60_000),
+    chaosMs: outage.fromMs + outage.lastsMs + 70_000,
+    weather: drawCleanWeather(dice),
   }
 }
 
@@ -86,6 +151,8 @@ function drawGroup(dice: Dice, name: string, topics: Plan['topics']): GroupPlan 
     topicNames: dice.chance(0.7) ? names : [dice.pick(names)],
     consumers: dice.pick([1, 1, 2, 3]),
     settings: drawSettings(dice),
+    mode: 'balanced',
+    placed: 0,
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Finding } from './judge.ts'
 import type { Plan } from './plan.ts'
-import type { World } from './world/world.ts'
+import { readGroups, type World } from './world/world.ts'
 
 const lookEveryMs = 250
 
@@ -39,8 +39,11 @@ export function createProgress({ scheduler, shared }: World, plan: Plan, finding
   }
 
   async function lags() {
-    const groups = await Promise.all(plan.groups.map(({ name }) => shared.store.readGroup(name)))
-    const offsets = groups.flatMap(group => group?.offsets ?? [])
+    const groups = await readGroups(
+      shared,
+      plan.groups.map(({ name }) => name),
+    )
+    const offsets = [...groups.values()].flatMap(group => group.offsets)
     const all = await Promise.all(offsets.map(async offset => ({ ...offset, end: await shared.endOf(offset.queueId) })))
     return all.filter(({ offset, end }) => offset + 1 < end)
   }

@@ -5,7 +5,9 @@ import { createCast } from './cast.ts'
 import { direct } from './director.ts'
 import { type Finding, judge } from './judge.ts'
 import { drawPlan, type Plan } from './plan.ts'
+import { runOperator } from './programs/operator.ts'
 import { recover } from './recovery.ts'
+import { createDice } from './world/dice.ts'
 import { countImmediates } from './world/immediates.ts'
 import { createWorld } from './world/world.ts'
 
@@ -33,9 +35,10 @@ export async function simulate(seed: number, changes: Partial<Plan> = {}): Promi
     const { scheduler } = world
     const cast = createCast(world, plan, dice.fork())
     const director = direct(world, cast, plan, dice.fork())
+    const operator = plan.operator && runOperator(world, cast.leases, plan, plan.operator, createDice(seed * 31 + 7))
     await scheduler.run(() => scheduler.nowMs >= plan.chaosMs)
     director.stop()
-    const found = plan.mode === 'liveness' ? await recover(world, cast, plan, dice.fork()) : []
+    const found = plan.mode === 'liveness' ? await recover(world, cast, operator, plan, dice.fork()) : []
     await audit(world)
     return {
       seed,
@@ -46,6 +49,7 @@ export async function simulate(seed: number, changes: Partial<Plan> = {}): Promi
           world,
           plan,
           cast.producers.map(producer => producer.keyOrder),
+          cast.consumers,
         ),
       ],
       digest: createHash('sha1').update(JSON.stringify(world.history.events)).digest('hex'),

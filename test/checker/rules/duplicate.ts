@@ -2,8 +2,12 @@ import type { Facts } from '../facts.ts'
 import { canHaveStored, type Place } from '../log-facts.ts'
 import { entryOf } from '../lookup.ts'
 import { place, type Violation, violation } from '../violation.ts'
+import { hasMoved } from './moved.ts'
 
-/** P8. However often a publishId is sent, its values are stored once: a value has as many places as publishIds. */
+/**
+ * P8. However often a publishId is sent, its values are stored once: a value has as many places as publishIds. Excused:
+ * messages of a key that were sent again when the topic's queues had changed, and keys with them.
+ */
 export function* findDuplicates(facts: Facts): Generator<Violation> {
   const placesOf = new Map<string, Place[]>()
   for (const places of facts.queues.values()) {
@@ -14,6 +18,7 @@ export function* findDuplicates(facts: Facts): Generator<Violation> {
     if (!publishes || places.length < 2) continue
     const storable = [...publishes.values()].filter(publish => canHaveStored(publish))
     if (places.length <= storable.length && !hasOnePublishTwice(places)) continue
+    if (storable.some(publish => hasMoved(facts, publish, places))) continue
     const shown = places.slice(0, 4)
     const seen = `"${value}" is at ${shown.map(({ queueId, offset }) => place(queueId, offset)).join(' and at ')}`
     const ids = [...publishes.keys()].join(', ')

@@ -1,4 +1,4 @@
-import { type Facts, queueOf, trimmedAt } from '../facts.ts'
+import { dueFrom, type Facts, groupOf, queueOf, trimmedAt } from '../facts.ts'
 import type { EventOf } from '../history.ts'
 import type { Place } from '../log-facts.ts'
 import { entryOf } from '../lookup.ts'
@@ -6,8 +6,8 @@ import { place, type Violation, violation } from '../violation.ts'
 
 /**
  * P1/Q01. An acknowledged message is lost to a group that read a higher offset of its queue without ever reading it, or
- * that was drained after the acknowledgement without having handled it. Excused: what retention took and what a reset
- * jumped over.
+ * that was drained after the acknowledgement without having handled it. Excused: what retention took, what a reset
+ * jumped over, and what was sent when the group was not subscribed.
  */
 export function* findLost(facts: Facts): Generator<Violation> {
   const readings = gatherReadings(facts)
@@ -23,6 +23,9 @@ export function* findLost(facts: Facts): Generator<Violation> {
 }
 
 type Reading = {
+  /** The names of its places: it has others after it was not subscribed for a while. */
+  names: Set<string>
+  mustHandle: boolean
   /** Offsets read, and offsets handled, per queue. */
   read: Map<number, Set<number>>
   handled: Map<number, Set<number>>
@@ -32,12 +35,12 @@ type Reading = {
 }
 
 function judge(facts: Facts, group: string, reading: Reading, message: Place): Violation | undefined {
-  const { queueId, offset, value, ack } = message
+  const { queueId, offset, value, ack, publish } = message
   const isRead = reading.read.get(queueId)?.has(offset)
-  const mustHandle = facts.handlingGroups.has(group)
-  if (mustHandle ? reading.handled.get(queueId)?.has(offset) : isRead) return
-  const resets = facts.resets.get(queueOf({ group, queueId })) ?? []
-  if (resets.some(reset => reset.invoke.offset >= offset)) return
+  if (reading.mustHandle ? reading.handled.get(queueId)?.has(offset) : isRead) return
+  if ((publish?.invoke.seq ?? -1) < dueFrom(facts, group, publish?.invoke.topic)) return
+  const resets = [...reading.names].flatMap(name => facts.resets.get(queueOf({ group: name, queueId })) ?? [])
+  if (resets.some(reset => reset.offset >= offset)) return
 
   const at = `"${value}" (${place(queueId, offset)})`
   const highest = reading.highest.get(queueId)
@@ -58,8 +61,14 @@ function isDueBy(drained: EventOf<'drained'>, { ack, publish }: Place): boolean 
 
 function gatherReadings(facts: Facts): Map<string, Reading> {
   const readings = new Map<string, Reading>()
-  const readingOf = (group: string) =>
-    entryOf(readings, group, () => ({ read: new Map(), handled: new Map(), highest: new Map(), drained: [] }))
+  const readingOf = (name: string) => {
+    const empty = { read: new Map(), handled: new Map(), highest: new Map(), drained: [] }
+    const group = groupOf(name)
+    const reading = entryOf(readings, group, () => ({ ...empty, names: new Set<string>(), mustHandle: false }))
+    reading.names.add(name)
+    reading.mustHandle ||= facts.handlingGroups.has(name)
+    return reading
+  }
   const add = (offsets: Map<number, Set<number>>, queueId: number, offset: number) =>
     entryOf(offsets, queueId, () => new Set()).add(offset)
 

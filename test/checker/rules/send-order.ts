@@ -1,8 +1,9 @@
-import type { Facts } from '../facts.ts'
+import { epochOf, type Facts } from '../facts.ts'
 import type { Place } from '../log-facts.ts'
 import { entryOf } from '../lookup.ts'
 import { place, type Violation, violation } from '../violation.ts'
 import { findInversions } from './inversions.ts'
+import { hasMoved } from './moved.ts'
 
 /**
  * P3/Q05, sending. Messages of one key are in one queue. In a queue, the messages of one producer, and those of one
@@ -20,7 +21,10 @@ export function* findMisordered(facts: Facts): Generator<Violation> {
     }
   }
 
-  const batches = group(all, ({ publish, queueId }) => publish && `${queueId}/${publish.invoke.publishId}`)
+  const isStill = ({ publish }: Place) => publish && !hasMoved(facts, publish, [])
+  const batches = group(all, found =>
+    found.publish && isStill(found) ? `${found.queueId}/${found.publish.invoke.publishId}` : undefined,
+  )
   for (const places of batches.values()) {
     places.sort((a, b) => (a.publish?.index ?? 0) - (b.publish?.index ?? 0))
     let highest: Place | undefined
@@ -36,16 +40,12 @@ export function* findMisordered(facts: Facts): Generator<Violation> {
 
 /** While a topic's queues change, keys move: only sends that lie wholly between two changes are compared. */
 function* findStrayKeys(facts: Facts, all: readonly Place[]): Generator<Violation> {
-  const changes = new Map<string, number[]>()
-  for (const event of facts.events) {
-    if (event.type === 'queues-changed') entryOf(changes, event.topic, () => []).push(event.seq)
-  }
-  const epochOf = (topic: string, seq: number) => changes.get(topic)?.findLastIndex(change => change < seq) ?? -1
   const keyOf = ({ publish, known, startSeq }: Place) => {
     if (publish?.key === undefined || startSeq === undefined) return
     const { topic } = publish.invoke
-    const epoch = epochOf(topic, startSeq)
-    return epoch === epochOf(topic, known.seq) ? `${topic}/${epoch}/${publish.key}` : undefined
+    const epoch = epochOf(facts, topic, startSeq)
+    if (epoch === undefined || epoch !== epochOf(facts, topic, known.seq)) return
+    return `${topic}/${epoch}/${publish.key}`
   }
   for (const places of group(all, keyOf).values()) {
     const [first] = places

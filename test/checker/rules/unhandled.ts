@@ -23,8 +23,9 @@ export function* findUnhandled(facts: Facts): Generator<Violation> {
     }
     if (event.type === 'reset-invoke') {
       const progress = progressOf(event)
-      progress.upTo = Math.max(progress.upTo, event.offset)
+      progress.upTo = Math.max(progress.upTo, facts.resetOps.get(event.seq)?.offset ?? 0)
     }
+    if (event.type === 'begins') progressOf(event).upTo = Math.max(progressOf(event).upTo, event.offset)
     if (event.type !== 'assignment-gained' && event.type !== 'commit-invoke') continue
     if (!isRecorded(facts, event.group) || !canMove(facts, event)) continue
     const progress = progressOf(event)

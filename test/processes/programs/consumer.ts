@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ConsumerOptions, createClient, type HandlerContext, type Message } from 'pmq-sdk'
 import type { PollResponse } from '../../../core/protocol/membership.ts'
 import type { Transport } from '../../../sdk/src/transport.ts'
-import { recordConsumer } from '../../simulation/programs/recorder.ts'
+import { createRecorder, recordConsumer } from '../../simulation/programs/recorder.ts'
 import { createReporter } from './reporter.ts'
 
 /** A consumer as an application runs it, of which all is recorded. SIGTERM stops it in order. */
@@ -43,7 +43,7 @@ const learning: Transport = async (path, request, options) => {
   }
   return answer
 }
-const { transport, onEvent } = recordConsumer({ history, queueIds, onDefect }, name, learning)
+const { transport, onEvent } = recordConsumer(createRecorder(history, queueIds, onDefect), name, learning)
 
 async function handle(messages: readonly Message[], { signal }: HandlerContext): Promise<void> {
   for (const { queueId, offset, body: value } of messages) {

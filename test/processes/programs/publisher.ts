@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createClient, type NewMessage, type Producer, type ProducerOptions, PublishError } from 'pmq-sdk'
-import { recordProducer } from '../../simulation/programs/recorder.ts'
+import { createRecorder, recordProducer } from '../../simulation/programs/recorder.ts'
 import { createReporter } from './reporter.ts'
 
 /**
@@ -24,7 +24,7 @@ const { name, topicName } = plan
 const reporter = createReporter()
 const { history, onDefect } = reporter
 const { call, close } = reporter.connect(plan.url)
-const record = recordProducer({ history, queueIds: new Map(), onDefect }, name, call)
+const record = recordProducer(createRecorder(history, new Map(), onDefect), name, call)
 const client = createClient({
   transport: record.transport,
   requestTimeoutMs: plan.requestTimeoutMs,

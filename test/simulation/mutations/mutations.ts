@@ -1,3 +1,5 @@
+import { featureMutations } from './of-features.ts'
+
 /** A mistake that somebody could make in our own sources: text that is there, and what stands there instead. */
 export type Mutation = {
   name: string
@@ -11,7 +13,7 @@ export type Mutation = {
 /** Names the mutation to a process that is to load it. */
 export const mutationName = 'SIMULATION_MUTATION'
 
-export const mutations: Mutation[] = [
+const basicMutations: Mutation[] = [
   {
     name: 'a commit is taken from any owner',
     file: 'core/group/commit.ts',
@@ -151,3 +153,5 @@ export const mutations: Mutation[] = [
     expected: ['Q11'],
   },
 ]
+
+export const mutations: Mutation[] = [...basicMutations, ...featureMutations]

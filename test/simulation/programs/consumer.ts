@@ -1,5 +1,5 @@
 import type { ConsumerOptions } from '../../../sdk/src/consumer-options.ts'
-import { createClient, type HandlerContext, type Message } from '../../../sdk/src/index.ts'
+import { createClient, type HandlerContext, type Message, type PmqClientError } from '../../../sdk/src/index.ts'
 import type { GroupPlan } from '../plan.ts'
 import type { Dice } from '../world/dice.ts'
 import { connect, type NetworkDeps } from '../world/network.ts'
@@ -15,7 +15,12 @@ export type ConsumerPlan = {
   workMs: number
 }
 
-export function drawConsumer(dice: Dice, { name: groupName, topicNames }: GroupPlan, isClean: boolean): ConsumerPlan {
+export function drawConsumer(
+  dice: Dice,
+  { name: groupName, topicNames }: GroupPlan,
+  isClean: boolean,
+  instanceId: string | undefined,
+): ConsumerPlan {
   const impatience = { stopTimeoutMs: dice.pick([0, 500, 10_000]), revokeTimeoutMs: dice.pick([0, 500, 50_000]) }
   const options = {
     asyncCommitIntervalMs: dice.whole(10, 1_000),
@@ -26,6 +31,7 @@ export function drawConsumer(dice: Dice, { name: groupName, topicNames }: GroupP
     maxBufferedMessages: dice.pick([1, 5, 20, 10_000]),
     heartbeatIntervalMs: dice.pick([1_000, 10_000, 10_000]),
     ...(!isClean && impatience),
+    ...(instanceId !== undefined && { instanceId }),
   }
   return { groupName, topicNames, options, workMs: dice.spread(1, 3_000) }
 }
@@ -41,26 +47,32 @@ export function runConsumer(
   const { history, onDefect } = recorder
   const way = connect({ ...network, dice: dice.fork() }, process)
   const record = recordConsumer(recorder, process.name, way.transport)
-  const client = createClient({ ...record, clock: process.clock, random: dice.fork().random })
-  const { groupName: group, topicNames } = plan
+  const client = createClient({
+    transport: record.transport,
+    onEvent: record.onEvent,
+    clock: process.clock,
+    random: dice.fork().random,
+  })
+  const { groupName, topicNames } = plan
 
   function handle(messages: readonly Message[], context: HandlerContext): Promise<void> | void {
     // What the SDK had put off to the end of the turn in which the process died.
     if (!process.isAlive) return new Promise(() => {})
+    const group = record.nameAt(context.queueId, context.groupName)
     for (const { queueId, offset, body: value } of messages) {
       history.handleStart(process.name, { group, queueId, offset, value })
     }
-    if (dice.chance(0.3)) return end(messages)
-    return work(messages, context)
+    if (dice.chance(0.3)) return end(messages, group)
+    return work(messages, group, context)
   }
 
-  async function work(messages: readonly Message[], { signal }: HandlerContext): Promise<void> {
+  async function work(messages: readonly Message[], group: string, { signal }: HandlerContext): Promise<void> {
     // Some stop when their result no longer counts, others work on.
     await process.clock.sleep(dice.spread(0.1, plan.workMs), dice.chance(0.5) ? signal : undefined)
-    end(messages)
+    end(messages, group)
   }
 
-  function end(messages: readonly Message[]) {
+  function end(messages: readonly Message[], group: string) {
     const isFailed = dice.chance(network.weather.failures)
     for (const { queueId, offset, body: value } of messages) {
       history.handleEnd(process.name, { group, queueId, offset, value }, isFailed ? 'failed' : 'ok')
@@ -69,8 +81,22 @@ export function runConsumer(
   }
 
   const topics = Object.fromEntries(topicNames.map(topicName => [topicName, handle]))
-  const consumer = client.consumer({ groupName: group, topics, ...plan.options })
-  consumer.start().catch(error => onDefect(`${process.name} could not start: ${error}`))
+  const consumer = client.consumer({ groupName, topics, ...plan.options })
+  let isRefused = false
+  consumer.start().catch((error: PmqClientError) => {
+    // Of two that start at the same moment in one place.
+    if (error.code === 'replaced') isRefused = true
+    else onDefect(`${process.name} could not start: ${error}`)
+  })
   process.onKilled(() => history.crashed(process.name))
-  return { process, network: way, groupName: group, stop: client.close }
+  return {
+    process,
+    network: way,
+    groupName,
+    instanceId: plan.options.instanceId,
+    memberOf: record.groupName,
+    hasExpired: record.hasExpired,
+    isReplaced: () => isRefused || record.isReplaced(),
+    stop: client.close,
+  }
 }

@@ -1,4 +1,5 @@
 import type { CommitEntry, CommitRequest, CommitResponse } from '../../../core/protocol/commit.ts'
+import type { AssignedQueue, PollResponse, RegisterGroupResponse } from '../../../core/protocol/membership.ts'
 import type { PublishRequest, PublishResponse } from '../../../core/protocol/publish.ts'
 import type { PullRequest, PullResponse } from '../../../core/protocol/pull.ts'
 import type { ClientEvent } from '../../../sdk/src/events.ts'
@@ -9,24 +10,82 @@ export type Recorder = {
   history: History
   /** Which queue a `queueOffsetId` stands for. */
   queueIds: Map<number, number>
+  /**
+   * What a group's place in a queue is called in the history: as the group, unless subscriptions end and begin anew. Then
+   * each that was not there from the beginning has a name of its own, since it begins anew too.
+   */
+  placeName(groupName: string, queueOffsetId: number): string
+  /** Records that a place is worked on under this name, once: where it begins, if that need not be 0. */
+  notePlace(client: string, place: { group: string; queueId: number; offset: number }): void
   /** Something happened that no fault excuses. */
   onDefect(what: string): void
 }
 
+export function createRecorder(
+  history: History,
+  queueIds: Map<number, number>,
+  onDefect: Recorder['onDefect'],
+  isRenamed = false,
+): Recorder {
+  const first = new Set(queueIds.keys())
+  const begun = new Set<string>()
+  return {
+    history,
+    queueIds,
+    placeName: (groupName, queueOffsetId) =>
+      isRenamed && !first.has(queueOffsetId) ? `${groupName}@${queueOffsetId}` : groupName,
+    notePlace(client, { group, queueId, offset }) {
+      const isOriginal = !group.includes('@') && !group.includes('~')
+      if (isOriginal || begun.has(`${queueId}/${group}`)) return
+      begun.add(`${queueId}/${group}`)
+      history.begins(client, { group, queueId, offset })
+    },
+    onDefect,
+  }
+}
+
+/** A queue as somebody works on it, by the names of the history. */
+export type Held = { group: string; queueId: number; offsetVersion: number }
+
 /** What a consumer does and sees, as it goes over its transport and as its events tell. */
-export function recordConsumer({ history, queueIds, onDefect }: Recorder, client: string, transport: Transport) {
-  /** Queue → the assignment that is worked on. */
-  const held = new Map<number, { group: string; queueId: number; offsetVersion: number }>()
+export function recordConsumer(recorder: Recorder, client: string, transport: Transport) {
+  const { history, queueIds, onDefect } = recorder
+  /** Queue → the assignments that are worked on; two, if the subscription has begun anew. The newest is the last. */
+  const held = new Map<number, Held[]>()
+  /** Queue → the place that the service has told last. */
+  const told = new Map<number, number>()
+  /** Queue → the name of the place that was worked on last. */
+  const lastNames = new Map<number, string>()
+  /** What its group is called for this consumer; undefined while it is no member. */
+  let groupName: string | undefined
+  let hasExpired = false
+  let isReplaced = false
 
   const recorded: Transport = async (path, request, options) => {
     if (path.endsWith('/commitOffset')) return commit(path, request as CommitRequest, options)
     const answer = await transport(path, request, options)
     if (path.endsWith('/pullData')) notePull(request as PullRequest, answer as PullResponse)
+    if (path.endsWith('/getConsumerGroupPolling')) noteAssignment(answer as PollResponse)
+    if (path.endsWith('/registerConsumerGroup')) noteMembership(answer as RegisterGroupResponse)
     return answer
   }
 
+  /** A copy of a broadcast group gets everything from here on. */
+  function noteMembership({ suc, consumerGroupNameNew }: RegisterGroupResponse) {
+    for (const copyName of suc ? Object.values(consumerGroupNameNew ?? {}) : []) history.subscribed(client, copyName)
+  }
+
+  function noteAssignment({ consumerGroups }: PollResponse) {
+    for (const { queues } of Object.values(consumerGroups ?? {})) {
+      for (const { queueId, queueOffsetId } of Object.values(queues ?? {}) as AssignedQueue[]) {
+        queueIds.set(queueOffsetId, queueId)
+        told.set(queueId, queueOffsetId)
+      }
+    }
+  }
+
   function notePull({ queueId = 0, offsetStart: from = 0 }: PullRequest, answer: PullResponse) {
-    const assigned = held.get(queueId)
+    const assigned = held.get(queueId)?.at(-1)
     if (!answer.suc || !assigned) return
     const messages = (answer.batches ?? []).flatMap(({ offset, msgs }) =>
       msgs.map(({ body }, index) => ({ offset: offset + index, value: body })),
@@ -52,38 +111,62 @@ export function recordConsumer({ history, queueIds, onDefect }: Recorder, client
     }
   }
 
-  function beginCommit({ queueOffsetId, consumerGroupName: group, offset, offsetVersion }: CommitEntry): number {
+  function beginCommit({ queueOffsetId, consumerGroupName, offset, offsetVersion }: CommitEntry): number {
+    const group = recorder.placeName(consumerGroupName, queueOffsetId)
     return history.commitInvoke(client, { group, queueId: queueIds.get(queueOffsetId) ?? 0, offset, offsetVersion })
   }
 
-  function lose(queueId: number) {
-    const assigned = held.get(queueId)
-    if (assigned) history.assignmentLost(client, assigned)
-    held.delete(queueId)
+  /** Of two assignments of a queue the earlier one ends first. */
+  function lose(queueId: number, isMeant: (assigned: Held) => boolean) {
+    const assigned = held.get(queueId) ?? []
+    const at = assigned.findIndex(isMeant)
+    for (const lost of at < 0 ? [] : assigned.splice(at, 1)) history.assignmentLost(client, lost)
   }
 
   function onEvent(event: ClientEvent) {
     switch (event.type) {
       case 'assigned': {
-        const { groupName: group, queueId, offset, offsetVersion } = event
+        const { queueId, offset, offsetVersion } = event
+        const group = recorder.placeName(event.groupName, told.get(queueId) ?? 0)
         const assigned = { group, queueId, offsetVersion }
-        held.set(queueId, assigned)
+        held.set(queueId, [...(held.get(queueId) ?? []), assigned])
+        lastNames.set(queueId, group)
+        recorder.notePlace(client, { group, queueId, offset })
         return history.assignmentGained(client, { ...assigned, offset })
       }
       case 'revoked':
+      case 'kept':
+      case 'removed':
       case 'fenced':
+        return lose(event.queueId, ({ offsetVersion }) => offsetVersion === event.offsetVersion)
       case 'reset':
-        return lose(event.queueId)
+        return lose(event.queueId, ({ offsetVersion }) => offsetVersion < event.offsetVersion)
+      case 'registered':
+        groupName = event.groupName
+        return
+      case 'replaced':
+        isReplaced = true
+        return
       case 'expired':
       case 'deregistered':
-        for (const queueId of [...held.keys()]) lose(queueId)
+        hasExpired ||= event.type === 'expired'
+        groupName = undefined
+        for (const [queueId, all] of held) for (const _ of [...all]) lose(queueId, () => true)
         return
       case 'request_failed':
         noteFailure(client, event, onDefect)
     }
   }
 
-  return { transport: recorded, onEvent }
+  return {
+    transport: recorded,
+    onEvent,
+    /** What the place in a queue is called from which a message has come. */
+    nameAt: (queueId: number, otherwise: string) => lastNames.get(queueId) ?? otherwise,
+    groupName: () => groupName,
+    hasExpired: () => hasExpired,
+    isReplaced: () => isReplaced,
+  }
 }
 
 /** What a producer sends and is told, attempt by attempt. */

@@ -45,6 +45,7 @@ export function createFlakyStore(deps: FlakyStoreDeps): Store {
       later(() => {
         // On its way when its sender died: it arrives or not.
         if (!process.isAlive && (!fates.mayBeLate || dice.chance(0.5))) return
+        if (weather.isStoreAway) return answer(fates.unavailable())
         if (dice.chance(weather.throttled)) return answer(fates.throttled())
         if (dice.chance(weather.unavailable)) {
           return dice.chance(0.5) ? answer(fates.unavailable()) : answer(effect().then(fates.unavailable))

@@ -37,7 +37,7 @@ export function connect(deps: NetworkDeps, process: SimProcess): Network {
       if (!process.isAlive) return
       if (signal?.aborted) return reject(new PmqClientError('aborted', `${path} was given up before it was sent`))
       // The machine that runs the simulation must not show in it.
-      const text = JSON.stringify({ ...request, clientIp: '10.0.0.1' })
+      const text = JSON.stringify({ ...request, clientIp: addressOf(process.name) })
       let isSettled = false
       const timer = process.after(timeoutMs, () => fail('timeout'))
       const onAbort = () => fail('aborted')
@@ -94,6 +94,11 @@ export function connect(deps: NetworkDeps, process: SimProcess): Network {
     else scheduler.after(ms, act)
   }
 }
+
+/** Programs are spread over so many addresses, so that denying one means some of them. */
+export const addresses = 3
+
+const addressOf = (name: string) => `10.0.0.${(Number(/\d+$/.exec(name)?.[0] ?? 0) % addresses) + 1}`
 
 /** What the weather explains: throttled, unavailable. */
 const excused = new Set([200, 429, 503])

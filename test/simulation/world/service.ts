@@ -2,8 +2,10 @@ import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context
 import { createLocalBus } from '../../../bin/host/bus.ts'
 import { type Bus, type Core, createCore, groupHasChanged, type Settings } from '../../../core/core.ts'
 import { rebalance } from '../../../core/group/rebalance.ts'
+import { type Endpoint, type EndpointName, endpoints } from '../../../core/protocol/endpoints.ts'
 import { StoreError } from '../../../core/store.ts'
 import { tick } from '../../../core/tick.ts'
+import { adminRoutes } from '../../../functions/edge/admin-routes.ts'
 import { consumeOptions, consumeRoutes } from '../../../functions/edge/consume-routes.ts'
 import { type HttpHandler, httpHandler } from '../../../functions/edge/http.ts'
 import { publishRoutes } from '../../../functions/edge/publish-routes.ts'
@@ -36,6 +38,8 @@ export type ServiceDeps = {
 export type Service = {
   /** Hands a request to some container. Undefined: the container died with it. */
   receive(path: string, body: string): Promise<Answer | undefined>
+  /** The same for a request to an endpoint of the admin function. */
+  administer(name: EndpointName, parameters: Record<string, string>, request?: object): Promise<Answer | undefined>
   /** Those that live. */
   containers(): SimProcess[]
   /** From now on containers live. */
@@ -49,6 +53,7 @@ type Container = {
   core: Core
   publish: HttpHandler
   consume: HttpHandler
+  admin: HttpHandler
   /** Ends the requests that it has in hand. */
   open: Set<() => void>
 }
@@ -81,6 +86,7 @@ export function createService(deps: ServiceDeps, options: ServiceOptions): Servi
       core,
       publish: httpHandler(core, publishRoutes),
       consume: httpHandler(core, consumeRoutes, consumeOptions),
+      admin: httpHandler(core, adminRoutes),
       open: new Set<() => void>(),
     }
     if (dieWithin !== undefined && own.chance(0.5)) process.dieWithin(Math.ceil(own.spread(1, dieWithin)))
@@ -152,15 +158,31 @@ export function createService(deps: ServiceDeps, options: ServiceOptions): Servi
   scheduler.after(dice.random() * options.tickEveryMs, scheduleTick)
 
   function receive(path: string, body: string): Promise<Answer | undefined> {
-    const { process, publish, consume, open } = dice.pick(asPair(containers))
-    const handle = publishPaths.has(path) ? publish : consume
+    const container = dice.pick(asPair(containers))
+    const handle = publishPaths.has(path) ? container.publish : container.consume
+    return invokeWith(container, handle, `POST ${path}`, body)
+  }
+
+  function administer(name: EndpointName, parameters: Record<string, string>, request?: object) {
+    const container = dice.pick(asPair(containers))
+    const { method, path }: Endpoint = endpoints[name]
+    return invokeWith(container, container.admin, `${method} ${path}`, JSON.stringify(request), parameters)
+  }
+
+  function invokeWith(
+    { process, open }: Container,
+    handle: HttpHandler,
+    routeKey: string,
+    body: string | undefined,
+    pathParameters: Record<string, string> = {},
+  ): Promise<Answer | undefined> {
     const requestId = `request-${++requests}`
     return new Promise((resolve, reject) => {
       const end = () => resolve(undefined)
       open.add(end)
       process.deliver(() => {
         const requestContext = { http: { sourceIp: '127.0.0.1' } }
-        const event = { routeKey: `POST ${path}`, body, isBase64Encoded: false, requestContext }
+        const event = { routeKey, body, pathParameters, isBase64Encoded: false, requestContext }
         handle(event as unknown as APIGatewayProxyEventV2, { awsRequestId: requestId } as Context).then(answer => {
           open.delete(end)
           resolve(toAnswer(answer))
@@ -171,6 +193,7 @@ export function createService(deps: ServiceDeps, options: ServiceOptions): Servi
 
   return {
     receive,
+    administer,
     containers: () => containers.map(({ process }) => process),
     spare() {
       dieWithin = undefined

@@ -12,6 +12,8 @@ export type Weather = {
   staleReads: number
   tornReads: number
   storeLatencyMs: number
+  /** The store does nothing for anybody. */
+  isStoreAway: boolean
   /** Requests to the service and their answers. */
   unreachable: number
   lostRequests: number
@@ -24,6 +26,8 @@ export type Weather = {
   repeatedEvents: number
   /** Handlers throw. */
   failures: number
+  /** Claimers fall asleep, as often as each is inclined to. */
+  naps: number
 }
 
 export const calm: Weather = {
@@ -33,6 +37,7 @@ export const calm: Weather = {
   staleReads: 0,
   tornReads: 0,
   storeLatencyMs: 3,
+  isStoreAway: false,
   unreachable: 0,
   lostRequests: 0,
   lostAnswers: 0,
@@ -42,6 +47,7 @@ export const calm: Weather = {
   lostEvents: 0,
   repeatedEvents: 0,
   failures: 0,
+  naps: 0,
 }
 
 /**
@@ -61,6 +67,7 @@ export function drawWeather(dice: Dice): Weather {
     staleReads: share(0.8),
     tornReads: share(0.3),
     storeLatencyMs: dice.spread(1, maxStoreLatencyMs),
+    isStoreAway: false,
     unreachable: share(0.05),
     lostRequests: share(0.1),
     lostAnswers: share(0.1),
@@ -70,6 +77,7 @@ export function drawWeather(dice: Dice): Weather {
     lostEvents: share(0.3),
     repeatedEvents: share(0.3),
     failures: share(0.2),
+    naps: 1,
   }
 }
 

@@ -1,8 +1,9 @@
 import { defaultSettings } from '../../../core/core.ts'
 import { newGroup } from '../../../core/group/copies.ts'
+import type { GroupSnapshot } from '../../../core/model.ts'
 import { createHistory, type History } from '../../checker/history.ts'
 import type { Plan } from '../plan.ts'
-import type { Recorder } from '../programs/recorder.ts'
+import { createRecorder, type Recorder } from '../programs/recorder.ts'
 import type { Dice } from './dice.ts'
 import type { Immediates } from './immediates.ts'
 import type { NetworkDeps } from './network.ts'
@@ -26,6 +27,37 @@ export type World = {
   queueIds: Map<string, number[]>
   /** What no fault excuses and no history shows. */
   defects: string[]
+}
+
+/**
+ * Takes note of the queues that there are by now, and of the places that groups have in them. What was removed stays
+ * known: it has to have been consumed.
+ */
+export async function lookAround({ shared, queueIds, recorder }: World): Promise<void> {
+  for (const [topicName, known] of queueIds) {
+    for (const { queueId } of (await shared.store.readTopic(topicName))?.queues ?? []) {
+      if (!known.includes(queueId)) known.push(queueId)
+    }
+  }
+  const names = await shared.store.listGroups({ limit: 1000 })
+  for (const { offsets } of (await readGroups(shared, names)).values()) {
+    for (const { queueOffsetId, queueId } of offsets) recorder.queueIds.set(queueOffsetId, queueId)
+  }
+}
+
+/** Groups and their copies, by name. */
+export async function readGroups({ store }: SharedStore, names: string[]): Promise<Map<string, GroupSnapshot>> {
+  const read = new Map<string, GroupSnapshot>()
+  for (const name of names) {
+    const group = await store.readGroup(name)
+    if (!group) continue
+    read.set(name, group)
+    for (const { copyName } of group.copies) {
+      const copy = await store.readGroup(copyName)
+      if (copy) read.set(copyName, copy)
+    }
+  }
+  return read
 }
 
 /** The shortest that there is. */
@@ -62,7 +94,7 @@ export async function createWorld(immediates: Immediates, plan: Plan, dice: Dice
     service,
     weather,
     history,
-    recorder: { history, queueIds: queueOfOffset, onDefect },
+    recorder: createRecorder(history, queueOfOffset, onDefect, plan.operator?.resubscribes),
     network: { scheduler, service, weather, dice: dice.fork(), cutPublishes: plan.cutPublishes, onDefect },
     groupOf,
     queueIds,
@@ -75,11 +107,10 @@ async function setUp({ store }: SharedStore, plan: Plan) {
   const queueIds = new Map<string, number[]>()
   const queueOfOffset = new Map<number, number>()
   const groupOf = new Map<number, string>()
-  let queueId = 0
-  let queueOffsetId = 0
   for (const [index, { name, queues }] of plan.topics.entries()) {
-    const records = Array.from({ length: queues }, () => {
-      return { topicName: name, queueId: ++queueId, checkpoint: 1 }
+    const firstId = await store.takeIds('queue', queues)
+    const records = Array.from({ length: queues }, (_, i) => {
+      return { topicName: name, queueId: firstId + i, checkpoint: 1 }
     })
     queueIds.set(
       name,
@@ -87,11 +118,12 @@ async function setUp({ store }: SharedStore, plan: Plan) {
     )
     await store.createTopic({ name, topicId: index + 1, retentionMs, createdAtMs: 0 }, records)
   }
-  for (const { name: groupName, topicNames, settings } of plan.groups) {
-    await store.createGroup(newGroup(groupName, 0))
+  for (const { name: groupName, topicNames, settings, mode } of plan.groups) {
+    await store.createGroup({ ...newGroup(groupName, 0), mode })
     for (const topicName of topicNames) {
-      for (const queueId of queueIds.get(topicName) ?? []) {
-        queueOfOffset.set(++queueOffsetId, queueId)
+      for (const queueId of mode === 'broadcast' ? [] : (queueIds.get(topicName) ?? [])) {
+        const queueOffsetId = await store.takeIds('queueOffset', 1)
+        queueOfOffset.set(queueOffsetId, queueId)
         groupOf.set(queueOffsetId, groupName)
         const nobodys = { offset: 0, offsetVersion: 0, consumerId: 0, isStopped: false, rbVersion: 0 }
         await store.addQueueOffset({ groupName, queueOffsetId, topicName, queueId, ...nobodys })

@@ -1,0 +1,91 @@
+import type { Mutation } from './mutations.ts'
+
+/** Mistakes in what only some runs make use of: claims, places, changes of queues, outages, broadcast groups. */
+export const featureMutations: Mutation[] = [
+  {
+    name: 'a claim does not raise the offsetVersion',
+    file: 'core/group/claim.ts',
+    search: 'offsetVersion: current.offsetVersion + 1, claim:',
+    replace: 'offsetVersion: current.offsetVersion, claim:',
+    expected: ['P5/Q06', 'P4'],
+  },
+  {
+    name: 'a claim is taken though the lease of another one lasts',
+    file: 'core/group/claim.ts',
+    search: '(claim === undefined || claim.untilMs <= nowMs)',
+    replace: '(claim === undefined || claim.untilMs > 0)',
+    expected: ['claim'],
+  },
+  {
+    name: 'a renewal does not prolong the lease',
+    file: 'core/group/claim.ts',
+    search: 'claim: { ...claim, untilMs: asked.untilMs }',
+    replace: 'claim',
+    expected: ['claim'],
+  },
+  {
+    name: 'a consumer is given up when it is met silent first',
+    file: 'core/group/silence.ts',
+    search: ' && nowMs - firstMetAtMs >= graceMs',
+    replace: '',
+    expected: ['outage'],
+  },
+  {
+    name: 'a queue is removed that is not drained',
+    file: 'core/admin/queues.ts',
+    search: 'if (lag <= 0) continue',
+    replace: 'if (lag <= 1e9) continue',
+    expected: ['P1/Q01'],
+  },
+  {
+    name: 'a group gets of a new queue only what comes later',
+    file: 'core/group/offsets.ts',
+    search: 'queueOffsetId: firstId + i, offset: 0, consumerId: owner }',
+    replace:
+      'queueOffsetId: firstId + i, offset: await core.findEnd(queue.topicName, queue.queueId) - 1, consumerId: owner }',
+    expected: ['P1/Q01', 'Q07'],
+  },
+  {
+    name: 'a subscription begins one message too late',
+    file: 'core/group/subscriptions.ts',
+    search: 'offset: newest, consumerId }',
+    replace: 'offset: newest + 1, consumerId }',
+    expected: ['P1/Q01'],
+  },
+  {
+    name: 'a broadcast consumer is a member before it has queues',
+    file: 'core/client/register-group.ts',
+    search: 'await ensureCopy(core, group, copyName, { groupName, consumerId })',
+    replace: '',
+    expected: ['P1/Q01'],
+  },
+  {
+    name: 'who was replaced is not let go',
+    file: 'core/group/join.ts',
+    search: 'for (const rival of rivals) await letGo(core, rival)',
+    replace: '',
+    expected: ['place'],
+  },
+  {
+    name: 'who was replaced takes its place back',
+    file: 'core/group/join.ts',
+    search: 'const isTaken = joining.isReturning &&',
+    replace: 'const isTaken = joining.isReturning && Number.isNaN(consumerId) &&',
+    expected: ['place'],
+  },
+  {
+    name: 'the successor in a place is not fenced against the one before',
+    file: 'core/group/handover.ts',
+    search: 'export const isFencing = (move: QueueMove) => move.consumerId !== move.expectedConsumerId',
+    replace:
+      'export const isFencing = (move: QueueMove) => move.consumerId !== move.expectedConsumerId && move.expectedConsumerId % 2 === 0',
+    expected: ['P5/Q06'],
+  },
+  {
+    name: 'a reset does not fence what the owner has in hand',
+    file: 'core/group/commit.ts',
+    search: 'offset, offsetVersion: current.offsetVersion + 1 }\n}',
+    replace: 'offset, offsetVersion: current.offsetVersion }\n}',
+    expected: ['P4', 'P3/Q05', 'Q07', 'Q11'],
+  },
+]
