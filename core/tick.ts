@@ -4,7 +4,7 @@ import { expireMembers } from './group/expire.ts'
 import { rebalance } from './group/rebalance.ts'
 import { checkpointTopic } from './log/checkpoint.ts'
 import { hashKey } from './log/placement.ts'
-import type { AwakeGroup } from './store.ts'
+import { type AwakeGroup, StoreError } from './store.ts'
 
 /**
  * What happens without a caller, every minute: gives up dead members, finishes rebalances that were asked for, and once
@@ -27,7 +27,8 @@ export async function tick(core: Core): Promise<TickReport> {
       await attempt(`group ${awake.groupName}`, () => lookAfterGroup(core, awake))
     }
   })
-  if (report.failed.length > 0) core.silences.forgetAll()
+  // Where the store fails, nobody was heard; a defect that keeps one group from its turn says nothing of the others.
+  if (report.failed.some(({ cause }) => cause instanceof StoreError)) core.silences.forgetAll()
   await attempt('newcomers', () => removeNewcomers(core))
   await attempt('topics', async () => {
     const minute = Math.floor(core.clock.now() / 60_000) % 60
