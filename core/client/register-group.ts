@@ -102,6 +102,8 @@ async function joinOne(
   await core.store.askRebalance(groupName)
   const copyName = consumerCopyName(groupName, consumerId)
   await ensureCopy(core, group, copyName, { groupName, consumerId })
+  // What was changed of the group meanwhile the next rebalance brings to the copy: who changed it need not have met it.
+  await core.store.askRebalance(groupName)
   return { name: copyName, replaced }
 }
 
