@@ -40,8 +40,7 @@ export function createCast(world: World, plan: Plan, dice: Dice): Cast {
 
   const isWorking = (program: Program) =>
     program.process.isAlive && !dismissed.has(program) && program.isReplaced?.() !== true
-  // A write that comes late may set a lease back.
-  const leases = createLeases(plan.weather.late > 0 ? () => {} : recorder.onDefect)
+  const leases = createLeases(plan.weather.late > 0 ? 3_000 : 1_000)
   let places = 0
 
   function add(program: Program): Program {

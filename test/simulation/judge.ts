@@ -2,6 +2,7 @@ import type { PublishResult } from '../../sdk/src/index.ts'
 import { checkHistory } from '../checker/check.ts'
 import type { HistoryEvent } from '../checker/history.ts'
 import { explain } from '../checker/violation.ts'
+import type { Cast } from './cast.ts'
 import type { Plan } from './plan.ts'
 import type { Program } from './programs/program.ts'
 import type { KeyOrder } from './programs/sender.ts'
@@ -10,17 +11,13 @@ import type { World } from './world/world.ts'
 /** Something that must not be: a violation of a promise, or a defect. */
 export type Finding = { property: string; text: string }
 
-export function judge(
-  world: World,
-  plan: Plan,
-  keyOrders: readonly KeyOrder[],
-  consumers: readonly Program[],
-): Finding[] {
+export function judge(world: World, plan: Plan, { consumers, producers, leases }: Cast): Finding[] {
   const violations = checkHistory(world.history.events)
   return [
     ...world.defects.map(text => ({ property: 'defect', text })),
     ...violations.map(violation => ({ property: violation.property, text: explain([violation]) })),
-    ...keyOrders.flatMap(keyOrder => findDisorder(keyOrder, changedTopics(world.history.events))),
+    ...leases.violations.map(text => ({ property: 'claim', text })),
+    ...producers.flatMap(({ keyOrder }) => findDisorder(keyOrder, changedTopics(world.history.events))),
     ...(plan.isClean ? findRepeated(world.history.events) : []),
     ...(plan.outage ? findGivenUp(consumers) : []),
   ]

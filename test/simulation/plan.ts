@@ -104,21 +104,13 @@ export function drawPlan(seed: number): Plan & { dice: Dice } {
 /** What not every run has, from dice of its own: what others have is left as it is. */
 function drawFeatures(dice: Dice, plan: Plan): Partial<Plan> {
   const groups = plan.groups.map((group): GroupPlan => {
-    const mode = dice.pick<GroupMode>([
-      'balanced',
-      'balanced',
-      'balanced',
-      'balanced',
-      'balanced',
-      'claimed',
-      'broadcast',
-    ])
+    const mode = dice.chance(0.75) ? 'balanced' : dice.pick<GroupMode>(['claimed', 'broadcast'])
     const placed = mode === 'balanced' && dice.chance(0.3) ? dice.pick([0.5, 1]) : 0
     return { ...group, mode, placed }
   })
   if (!plan.isHost && dice.chance(0.06)) return { groups, ...drawOutage(dice) }
   if (dice.chance(0.7)) return { groups }
-  const removesQueues = dice.chance(0.25)
+  const removesQueues = dice.chance(0.4)
   const operator: OperatorPlan = {
     actEveryMs: dice.spread(1_000, 8_000),
     removesQueues,

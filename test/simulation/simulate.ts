@@ -43,15 +43,7 @@ export async function simulate(seed: number, changes: Partial<Plan> = {}): Promi
     return {
       seed,
       mode: plan.mode,
-      findings: [
-        ...found,
-        ...judge(
-          world,
-          plan,
-          cast.producers.map(producer => producer.keyOrder),
-          cast.consumers,
-        ),
-      ],
+      findings: [...found, ...judge(world, plan, cast)],
       digest: createHash('sha1').update(JSON.stringify(world.history.events)).digest('hex'),
       history: world.history.events,
       steps: scheduler.steps,

@@ -21,7 +21,7 @@ export const featureMutations: Mutation[] = [
     file: 'core/group/claim.ts',
     search: 'claim: { ...claim, untilMs: asked.untilMs }',
     replace: 'claim',
-    expected: ['claim'],
+    expected: ['claim', 'P6'],
   },
   {
     name: 'a consumer is given up when it is met silent first',
@@ -40,9 +40,10 @@ export const featureMutations: Mutation[] = [
   {
     name: 'a group gets of a new queue only what comes later',
     file: 'core/group/offsets.ts',
-    search: 'queueOffsetId: firstId + i, offset: 0, consumerId: owner }',
-    replace:
-      'queueOffsetId: firstId + i, offset: await core.findEnd(queue.topicName, queue.queueId) - 1, consumerId: owner }',
+    search: `missing.map((queue, i) =>
+      addOffset(core, queue, { groupName, queueOffsetId: firstId + i, offset: 0,`,
+    replace: `missing.map(async (queue, i) =>
+      addOffset(core, queue, { groupName, queueOffsetId: firstId + i, offset: (await core.findEnd(queue.topicName, queue.queueId)) - 1,`,
     expected: ['P1/Q01', 'Q07'],
   },
   {
@@ -72,14 +73,6 @@ export const featureMutations: Mutation[] = [
     search: 'const isTaken = joining.isReturning &&',
     replace: 'const isTaken = joining.isReturning && Number.isNaN(consumerId) &&',
     expected: ['place'],
-  },
-  {
-    name: 'the successor in a place is not fenced against the one before',
-    file: 'core/group/handover.ts',
-    search: 'export const isFencing = (move: QueueMove) => move.consumerId !== move.expectedConsumerId',
-    replace:
-      'export const isFencing = (move: QueueMove) => move.consumerId !== move.expectedConsumerId && move.expectedConsumerId % 2 === 0',
-    expected: ['P5/Q06'],
   },
   {
     name: 'a reset does not fence what the owner has in hand',

@@ -28,10 +28,10 @@ export function drawClaimer(dice: Dice, { name: groupName }: GroupPlan, isClean:
   return {
     groupName,
     // Where nothing goes wrong a lease outlasts what is done between two renewals.
-    leaseMs: isClean ? 60_000 : Math.round(dice.spread(1_000, 20_000)),
+    leaseMs: isClean ? 10_000 : Math.round(dice.spread(1_000, 20_000)),
     maxQueues: dice.pick([1, 2, 10]),
     maxBytes: dice.pick([1, 200, 1_000_000]),
-    workMs: dice.spread(1, 500),
+    workMs: isClean ? dice.spread(1, 500) : dice.spread(1, 3_000),
     restMs: dice.spread(100, 3_000),
     naps: isClean ? 0 : dice.pick([0, 0.01, 0.1]),
   }

@@ -11,21 +11,23 @@ export type Leases = {
   givenUp(held: Held): void
   /** Offsets were set: leases from before are worth nothing. */
   forgetAll(): void
+  /** What was seen that must not be. */
+  readonly violations: readonly string[]
   /** Clocks were set: nothing can be said any more. */
   stopWatching(): void
 }
 
-/** A renewal that was sent twice, and overtaken on its way, sets the lease back by so much. */
-const toleranceMs = 1_000
-
 type Lease = { client: string; offsetVersion: number; untilMs: number }
 
-export function createLeases(onDefect: (what: string) => void): Leases {
+/** @param toleranceMs a renewal that comes late, behind another one, sets the lease back by so much */
+export function createLeases(toleranceMs: number): Leases {
+  const violations: string[] = []
   const known = new Map<string, Lease>()
   let isOver = false
   const keyOf = ({ group, queueId }: Held) => `${queueId}/${group}`
 
   return {
+    violations,
     claimed(client, held, { sentAtMs, nowMs, leaseMs }) {
       const key = keyOf(held)
       const { offsetVersion } = held
@@ -33,7 +35,7 @@ export function createLeases(onDefect: (what: string) => void): Leases {
       if (before && before.offsetVersion > offsetVersion) return
       if (before && !isOver && before.client !== client && nowMs < before.untilMs - toleranceMs) {
         const until = `${before.client}'s, until ${before.untilMs} ms`
-        onDefect(`claim: ${client} was given ${key} at ${nowMs} ms, which was ${until}`)
+        violations.push(`claim: ${client} was given ${key} at ${nowMs} ms, which was ${until}`)
       }
       known.set(key, { client, offsetVersion, untilMs: sentAtMs + leaseMs })
     },

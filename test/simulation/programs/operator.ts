@@ -52,6 +52,7 @@ export function runOperator(world: World, leases: Leases, plan: Plan, acts: Oper
     others.push(
       () => removeQueues(),
       () => removeQueues(),
+      () => removeBehind(dice.pick(groups)),
     )
   if (acts.resets)
     others.push(
@@ -127,6 +128,16 @@ export function runOperator(world: World, leases: Leases, plan: Plan, acts: Oper
         await changing(topicName, () => ask('removeQueue', { topicName, queueId: String(queueId) }))
       }
     }
+  }
+
+  /** A group that was stopped is behind: the queue has to stay for it. */
+  async function removeBehind({ name: groupName, topicNames }: GroupPlan) {
+    const topicName = dice.pick(topicNames)
+    await ask('stopQueues', { groupName }, { of: { topicName } })
+    await changeQueue(topicName)
+    await clock.sleep(dice.spread(50_000, 80_000), stopping.signal)
+    if (!stopping.signal.aborted) await removeQueues()
+    await ask('startQueues', { groupName }, { of: { topicName } })
   }
 
   function someAddresses(): string[] {
