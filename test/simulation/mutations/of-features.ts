@@ -40,17 +40,16 @@ export const featureMutations: Mutation[] = [
   {
     name: 'a group gets of a new queue only what comes later',
     file: 'core/group/offsets.ts',
-    search: `missing.map((queue, i) =>
-      addOffset(core, queue, { groupName, queueOffsetId: firstId + i, offset: 0,`,
-    replace: `missing.map(async (queue, i) =>
-      addOffset(core, queue, { groupName, queueOffsetId: firstId + i, offset: (await core.findEnd(queue.topicName, queue.queueId)) - 1,`,
+    search: 'queueOffsetId: firstId + i, offset: 0, consumerId: owner, rbVersion }',
+    replace:
+      'queueOffsetId: firstId + i, offset: (await core.findEnd(queue.topicName, queue.queueId)) - 1, consumerId: owner, rbVersion }',
     expected: ['P1/Q01', 'Q07'],
   },
   {
     name: 'a subscription begins one message too late',
     file: 'core/group/subscriptions.ts',
-    search: 'offset: newest, consumerId }',
-    replace: 'offset: newest + 1, consumerId }',
+    search: '(await core.findEnd(topic.name, queueId)) - 1)',
+    replace: 'await core.findEnd(topic.name, queueId))',
     expected: ['P1/Q01'],
   },
   {
@@ -62,16 +61,16 @@ export const featureMutations: Mutation[] = [
   },
   {
     name: 'who was replaced is not let go',
-    file: 'core/group/join.ts',
-    search: 'for (const rival of rivals) await letGo(core, rival)',
+    file: 'core/client/register-group.ts',
+    search: 'for (const former of replaced.values()) await letGo(core, former.consumerId, former.groupName)',
     replace: '',
     expected: ['place'],
   },
   {
     name: 'who was replaced takes its place back',
     file: 'core/group/join.ts',
-    search: 'const isTaken = joining.isReturning &&',
-    replace: 'const isTaken = joining.isReturning && Number.isNaN(consumerId) &&',
+    search: 'const isTaken = isReturning &&',
+    replace: 'const isTaken = isReturning && Number.isNaN(consumerId) &&',
     expected: ['place'],
   },
   {
