@@ -8,7 +8,7 @@ import { playSeeds } from './pool.ts'
 const seeds = 300
 
 suite('the simulation finds out when', { concurrency: 2 }, () => {
-  for (const { name, file, search, expected } of mutations) {
+  for (const { name, file, search, expected, from = 1 } of mutations) {
     test(name, async t => {
       const source = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
       assert.ok(source.includes(search), `${file} has changed: find out what this mistake would look like now`)
@@ -16,7 +16,7 @@ suite('the simulation finds out when', { concurrency: 2 }, () => {
       let played = 0
       let found: string | undefined
       await playSeeds({
-        from: 1,
+        from,
         count: seeds,
         workers: 1,
         preload: new URL('mutations/apply.ts', import.meta.url).href,

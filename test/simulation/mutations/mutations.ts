@@ -8,6 +8,8 @@ export type Mutation = {
   replace: string
   /** The promise, or property, that is seen to be broken. One of these. */
   expected: string[]
+  /** The first seed that is played, where it takes one of few to find it. @default 1 */
+  from?: number
 }
 
 /** Names the mutation to a process that is to load it. */
@@ -30,6 +32,7 @@ const basicMutations: Mutation[] = [
     replace: `  const { consumerId, leaving, rbVersion } = move
   const offsetVersion = move.expectedOffsetVersion`,
     expected: ['P4', 'P5/Q06'],
+    from: 1300,
   },
   {
     name: 'a move to another owner does not raise the offsetVersion',
