@@ -22,6 +22,7 @@ export const featureMutations: Mutation[] = [
     search: 'claim: { ...claim, untilMs: asked.untilMs }',
     replace: 'claim',
     expected: ['claim', 'P6'],
+    from: 400,
   },
   {
     name: 'a consumer is given up when it is met silent first',
@@ -29,6 +30,7 @@ export const featureMutations: Mutation[] = [
     search: ' && nowMs - firstMetAtMs >= graceMs',
     replace: '',
     expected: ['outage'],
+    from: 200,
   },
   {
     name: 'a queue is removed that is not drained',
@@ -44,6 +46,7 @@ export const featureMutations: Mutation[] = [
     replace:
       'queueOffsetId: firstId + i, offset: (await core.findEnd(queue.topicName, queue.queueId)) - 1, consumerId: owner, rbVersion }',
     expected: ['P1/Q01', 'Q07'],
+    from: 300,
   },
   {
     name: 'a subscription begins one message too late',
