@@ -47,18 +47,16 @@ function withSettings(request: UpdateGroupRequest, current: GroupSettings): Grou
 export async function deleteGroup(core: Core, groupName: string): Promise<{ removed: string }> {
   const snapshot = await requireGroup(core, groupName)
   refuseConsumersCopy(snapshot.group)
-  const all = await withCopies(core, snapshot)
-  for (const each of all) refuseIfBusy(core, each)
-  for (const { group } of all) await removeGroup(core, group.name)
+  for (const each of await withCopies(core, snapshot)) refuseIfBusy(core, each)
+  await removeGroup(core, groupName)
   return { removed: groupName }
 }
 
-/** All copies of a group and their copies, each before the one that it is a copy of. */
+/** A group with its copies, and theirs. */
 async function withCopies(core: Core, snapshot: GroupSnapshot): Promise<GroupSnapshot[]> {
   const copies = await Promise.all(snapshot.copies.map(({ copyName }) => core.store.readGroup(copyName)))
-  const found = copies.filter(copy => copy !== undefined)
-  const nested = await Promise.all(found.map(copy => withCopies(core, copy)))
-  return [...nested.flat(), snapshot]
+  const nested = await Promise.all(copies.filter(copy => copy !== undefined).map(copy => withCopies(core, copy)))
+  return [snapshot, ...nested.flat()]
 }
 
 /** It comes and goes with its consumer, and is as the group is that it is a copy of. */

@@ -118,14 +118,16 @@ export function leftOverCopies({ copies, members }: GroupSnapshot): GroupCopy[] 
 
 const maxRuns = 10
 
-/** Removes a group: what it subscribes to and how far it was, and last itself, so that repeating it finishes. */
+/** Removes a group: its copies, what it subscribes to and how far it was, and last itself, so that repeating it finishes. */
 export async function removeGroup(core: Core, groupName: string): Promise<void> {
   for (let run = 0; run < maxRuns; run++) {
     const snapshot = await core.store.readGroup(groupName)
     if (snapshot === undefined) return
+    for (const { copyName } of snapshot.copies) await removeGroup(core, copyName)
     const topics = new Set([...snapshot.subscriptions, ...snapshot.offsets].map(({ topicName }) => topicName))
     for (const topicName of topics) await endSubscription(core, snapshot, topicName)
-    if (topics.size > 0) continue
+    // Others may have put something there meanwhile.
+    if (topics.size > 0 || snapshot.copies.length > 0) continue
     await core.store.removeGroup(snapshot.group)
     return groupHasChanged(core, groupName)
   }
