@@ -87,8 +87,11 @@ export interface RegistryStore {
   addQueue(queue: Queue): Promise<'created' | 'exists'>
   /** Makes a queue read-only from `sinceMs` on, or writable again (undefined). One that is read-only already stays so. */
   setReadOnly(topicName: string, queueId: number, sinceMs: number | undefined): Promise<'set' | 'unknown_queue'>
-  /** Removes a queue that is read-only. What is in it is left to the end of its retention. */
-  removeQueue(topicName: string, queueId: number): Promise<'removed' | 'writable' | 'unknown_queue'>
+  /**
+   * Removes a queue that is read-only, with `sinceMs` only if it has been so since then: one that was writable in between
+   * may have got messages. What is in it is left to the end of its retention.
+   */
+  removeQueue(topicName: string, queueId: number, sinceMs?: number): Promise<'removed' | 'writable' | 'unknown_queue'>
   readTopic(topicName: string): Promise<TopicSnapshot | undefined>
   /** Names in order, after `after`, at most `limit`. */
   listTopics(page: { after?: string; limit: number }): Promise<string[]>

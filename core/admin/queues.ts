@@ -73,8 +73,8 @@ export async function removeQueue(core: Core, topicName: string, queueId: string
   const newest = (await core.findEnd(topicName, queue.queueId)) - 1
   for (const groupName of snapshot.groupNames) await refuseIfNeeded(core, groupName, queue, newest)
   await changeUnderGroups(core, snapshot, async () => {
-    const outcome = await core.store.removeQueue(topicName, queue.queueId)
-    if (outcome === 'writable') throw new PmqError('conflict', `queue ${queueId} was made writable again`)
+    const outcome = await core.store.removeQueue(topicName, queue.queueId, readOnlySinceMs)
+    if (outcome === 'writable') throw new PmqError('conflict', `queue ${queueId} was made writable meanwhile`)
   })
   return getTopicView(core, topicName)
 }

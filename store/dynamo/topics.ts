@@ -91,13 +91,16 @@ export function createTopics({ requests, registryTable }: RegistryContext): Topi
     },
 
     /** 1 write unit. */
-    async removeQueue(topicName: string, queueId: number) {
-      const clauses = { isReadOnly: 'attribute_exists(#readOnlySinceMs)' }
+    async removeQueue(topicName: string, queueId: number, sinceMs?: number) {
+      const clauses = {
+        isReadOnly: 'attribute_exists(#readOnlySinceMs)',
+        ...(sinceMs !== undefined && { sinceThen: '#readOnlySinceMs = :sinceMs' }),
+      }
       const answer = await requests.delete('removeQueue', 'once', {
         TableName: registryTable,
         Key: itemKey(keys.queue(topicName, queueId)),
         ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-        ...expressions({ ConditionExpression: allOf(clauses) }),
+        ...expressions({ ConditionExpression: allOf(clauses) }, sinceMs === undefined ? {} : { sinceMs: num(sinceMs) }),
       })
       if (!answer.refused) return 'removed'
       return answer.old === undefined ? 'unknown_queue' : 'writable'

@@ -53,12 +53,13 @@ export function createTopics(database: Database, written: Records, durable: Reco
         return 'set'
       }),
 
-    removeQueue: (topicName, queueId) =>
+    removeQueue: (topicName, queueId, sinceMs) =>
       database.write(() => {
         const key = keys.queue(topicName, queueId)
         const queue = written.get<Queue>(key)
         if (!queue) return 'unknown_queue'
-        if (queue.readOnlySinceMs === undefined) return 'writable'
+        const { readOnlySinceMs } = queue
+        if (readOnlySinceMs === undefined || readOnlySinceMs !== (sinceMs ?? readOnlySinceMs)) return 'writable'
         written.delete(key)
         // So that `trim` knows that nobody asks any more where its offsets go on.
         written.put(keys.removedQueue(queueId), {})

@@ -15,6 +15,17 @@ export function queueContract({ store, unique }: ContractScene): void {
       return { name, read }
     }
 
+    test('does not remove a queue that was writable in between', async () => {
+      const { name, read } = await makeTopic()
+      await store().setReadOnly(name, 2, 5_000)
+      await store().setReadOnly(name, 2, undefined)
+      await store().setReadOnly(name, 2, 6_000)
+      assert.equal(await store().removeQueue(name, 2, 5_000), 'writable')
+      assert.equal((await read())?.length, 2)
+      assert.equal(await store().removeQueue(name, 2, 6_000), 'removed')
+      assert.equal((await read())?.length, 1)
+    })
+
     test('makes a queue read-only, and remembers since when', async () => {
       const { name, read } = await makeTopic()
       assert.equal(await store().setReadOnly(name, 2, 5_000), 'set')
