@@ -11,8 +11,11 @@ export async function commitOffset(core: Core, request: CommitRequest): Promise<
   const results = committed.map(({ result }) => result)
   const groupNames = new Set(entries.map(entry => entry.consumerGroupName).filter(isName))
   if (release) {
-    // A queue that was handed over has raised the versions already; one that stays has another offsetVersion now.
-    const staying = new Set(entries.filter((_, i) => !committed[i]?.handedOver).map(entry => entry.consumerGroupName))
+    // A queue that was handed over has raised the versions already; one that stays has another offsetVersion now. What was
+    // refused has changed nothing.
+    const isStaying = (one: Committed | undefined) =>
+      one !== undefined && !one.handedOver && ['advanced', 'unchanged'].includes(one.result.outcome)
+    const staying = new Set(entries.filter((_, i) => isStaying(committed[i])).map(entry => entry.consumerGroupName))
     for (const groupName of groupNames) {
       if (staying.has(groupName)) await core.store.raiseMeta(groupName)
       groupHasChanged(core, groupName)

@@ -42,6 +42,13 @@ suite('commitOffset', () => {
     assert.equal((await commit([{ offset: 4 }])).results?.[0]?.outcome, 'unchanged')
   })
 
+  test('tells a group nothing of a final commit that was refused', async () => {
+    const { version } = await service.call('getGroup', undefined, { groupName: 'g1' })
+    assert.equal((await commit([{ offset: 1, offsetVersion: 77 }], 1)).results?.[0]?.outcome, 'fenced')
+    assert.equal((await commit([{ offset: 1, queueOffsetId: 4711 }], 1)).results?.[0]?.outcome, 'unknown_queue')
+    assert.equal((await service.call('getGroup', undefined, { groupName: 'g1' })).version, version)
+  })
+
   test('never moves the offset back', async () => {
     await commit([{ offset: 4 }])
     assert.equal((await commit([{ offset: 2 }])).results?.[0]?.offset, 4)
