@@ -6,7 +6,7 @@ import type { GroupSnapshot, SubscriptionSettings } from '../model.ts'
 import type { GroupView, SubscribeRequest } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
 import { getGroup, requireGroup } from './group-view.ts'
-import { topicNotFound } from './topics.ts'
+import { requireTopic } from './topics.ts'
 
 /** PMQ's defaults, where they make sense: 5 handler calls at once, one message each, pulls of 50, pauses up to 5 s. */
 export const defaultSubscription: SubscriptionSettings = {
@@ -27,8 +27,7 @@ export async function subscribe(
   request: SubscribeRequest,
 ): Promise<GroupView> {
   const snapshot = await requireOriginal(core, groupName)
-  const topic = isName(topicName) ? await core.store.readTopic(topicName) : undefined
-  if (!topic) throw topicNotFound(topicName)
+  const topic = await requireTopic(core, topicName)
   const current = snapshot.subscriptions.find(subscription => subscription.topicName === topicName)
   const settings = withDefaults(request, current ?? defaultSubscription)
   if (current) {

@@ -40,11 +40,9 @@ export async function getTopicView(core: Core, topicName: string): Promise<Topic
 /** A topic that has to exist, as it is now. */
 export async function requireTopic(core: Core, topicName: string): Promise<TopicSnapshot> {
   const snapshot = isName(topicName) ? await core.store.readTopic(topicName) : undefined
-  if (!snapshot) throw topicNotFound(topicName)
+  if (!snapshot) throw new PmqError('not_found', `there is no topic ${topicName}`)
   return snapshot
 }
-
-export const topicNotFound = (topicName: string) => new PmqError('not_found', `there is no topic ${topicName}`)
 
 async function toView(core: Core, { topic, queues, groupNames }: TopicSnapshot): Promise<TopicView> {
   const ends = await Promise.all(queues.map(({ queueId }) => core.findEnd(topic.name, queueId)))

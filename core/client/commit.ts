@@ -13,9 +13,7 @@ export async function commitOffset(core: Core, request: CommitRequest): Promise<
   if (release) {
     // A queue that was handed over has raised the versions already; one that stays has another offsetVersion now. What was
     // refused has changed nothing.
-    const isStaying = (one: Committed | undefined) =>
-      one !== undefined && !one.handedOver && ['advanced', 'unchanged'].includes(one.result.outcome)
-    const staying = new Set(entries.filter((_, i) => isStaying(committed[i])).map(entry => entry.consumerGroupName))
+    const staying = new Set(entries.filter((_, i) => committed[i]?.stays).map(entry => entry.consumerGroupName))
     for (const groupName of groupNames) {
       if (staying.has(groupName)) await core.store.raiseMeta(groupName)
       groupHasChanged(core, groupName)
@@ -24,17 +22,18 @@ export async function commitOffset(core: Core, request: CommitRequest): Promise<
   return { suc: true, results, versions: await groupVersions(core, groupNames) }
 }
 
-type Committed = { result: CommitResult; handedOver: boolean }
+/** `stays`: the commit counted, and the queue is still its owner's. */
+type Committed = { result: CommitResult; stays: boolean }
 
 async function commitOne(core: Core, entry: CommitEntry, release: boolean): Promise<Committed> {
   const { queueOffsetId, offsetVersion, consumerGroupName: groupName } = entry
-  if (!isName(groupName)) return { result: { queueOffsetId, outcome: 'unknown_queue' }, handedOver: false }
+  if (!isName(groupName)) return { result: { queueOffsetId, outcome: 'unknown_queue' }, stays: false }
   const offset = await withinLog(core, entry)
   const nowMs = core.clock.now()
   const outcome = await core.store.commitOffset({ groupName, queueOffsetId, offsetVersion, offset, release, nowMs })
-  if (!('handedOver' in outcome)) return { result: { queueOffsetId, ...outcome }, handedOver: false }
+  if (!('handedOver' in outcome)) return { result: { queueOffsetId, ...outcome }, stays: false }
   const { handedOver, ...told } = outcome
-  return { result: { queueOffsetId, ...told }, handedOver }
+  return { result: { queueOffsetId, ...told }, stays: !handedOver }
 }
 
 /**

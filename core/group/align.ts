@@ -2,6 +2,7 @@ import { type Core, groupHasChanged } from '../core.ts'
 import { forEachOf } from '../for-each-of.ts'
 import type { GroupSnapshot, Subscription } from '../model.ts'
 import { kindOf } from './copy-names.ts'
+import { moveOf } from './handover.ts'
 import { alignOffsets } from './offsets.ts'
 import { addSubscription, endSubscription, tellAssignment } from './subscriptions.ts'
 
@@ -83,16 +84,6 @@ async function alignCopy(
 /** Gives the queues of a copy to its consumer, or takes them from it: 0. True: some were not as they should be. */
 async function giveAll(core: Core, { group, offsets }: GroupSnapshot, owner: number): Promise<boolean> {
   const others = offsets.filter(({ consumerId }) => consumerId !== owner)
-  await forEachOf(others, ({ queueOffsetId, offsetVersion, consumerId, nextConsumerId }) =>
-    core.store.moveQueue({
-      groupName: group.name,
-      queueOffsetId,
-      expectedOffsetVersion: offsetVersion,
-      expectedConsumerId: consumerId,
-      expectedNextConsumerId: nextConsumerId,
-      consumerId: owner,
-      rbVersion: group.rbVersion + 1,
-    }),
-  )
+  await forEachOf(others, offset => core.store.moveQueue(moveOf(group, offset, { consumerId: owner })))
   return others.length > 0
 }

@@ -1,4 +1,4 @@
-import { type Core, groupHasChanged } from '../core.ts'
+import type { Core } from '../core.ts'
 import type { GroupSnapshot } from '../model.ts'
 import { askRebalance } from './ask.ts'
 import { removeGroup } from './copies.ts'
@@ -44,9 +44,7 @@ export async function leave(core: Core, consumerId: number, groupNames: readonly
     if (outcome !== 'left') continue
     const group = await core.groups.get(groupName)
     if (group?.mode === 'broadcast') {
-      const copyName = consumerCopyName(groupName, consumerId)
-      await removeGroup(core, copyName)
-      groupHasChanged(core, copyName)
+      await removeGroup(core, consumerCopyName(groupName, consumerId))
       await core.store.askRebalance(groupName)
     } else {
       await askRebalance(core, groupName)

@@ -33,6 +33,17 @@ export function decideHandover(
 /** Where a queue is heading: to its next owner, if it is leaving. */
 export const headingFor = (offset: QueueOffset) => offset.nextConsumerId ?? offset.consumerId
 
+/** The next move of a queue as it was read, of which its group's next `rbVersion` will tell. */
+export const moveOf = (group: { rbVersion: number }, offset: QueueOffset, ownership: Ownership): QueueMove => ({
+  groupName: offset.groupName,
+  queueOffsetId: offset.queueOffsetId,
+  expectedOffsetVersion: offset.offsetVersion,
+  expectedConsumerId: offset.consumerId,
+  expectedNextConsumerId: offset.nextConsumerId,
+  ...ownership,
+  rbVersion: group.rbVersion + 1,
+})
+
 /** The record after a move; undefined: a conflict, since the queue is not as the mover has read it. */
 export function afterMove(offset: QueueOffset, group: { rbVersion: number }, move: QueueMove): QueueOffset | undefined {
   const { nextConsumerId, leavingSinceMs: _since, ...rest } = offset

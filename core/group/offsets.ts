@@ -1,6 +1,7 @@
 import type { Core } from '../core.ts'
 import { forEachOf } from '../for-each-of.ts'
 import type { GroupSnapshot, Queue, QueueOffset } from '../model.ts'
+import { moveOf } from './handover.ts'
 
 /** A group's place in a queue. `offset`: the last one that it does not want to see. */
 export type Place = Pick<QueueOffset, 'groupName' | 'queueOffsetId' | 'offset' | 'consumerId'> & {
@@ -67,15 +68,7 @@ async function addNew(core: Core, { group }: GroupSnapshot, queues: Queue[], own
  */
 async function markUntold(core: Core, { group }: GroupSnapshot, [kept]: readonly QueueOffset[]): Promise<void> {
   if (kept === undefined) return
-  const { queueOffsetId, consumerId, nextConsumerId, leavingSinceMs: sinceMs = core.clock.now() } = kept
-  await core.store.moveQueue({
-    groupName: group.name,
-    queueOffsetId,
-    expectedOffsetVersion: kept.offsetVersion,
-    expectedConsumerId: consumerId,
-    expectedNextConsumerId: nextConsumerId,
-    consumerId,
-    ...(nextConsumerId !== undefined && { leaving: { nextConsumerId, sinceMs } }),
-    rbVersion: group.rbVersion + 1,
-  })
+  const { consumerId, nextConsumerId, leavingSinceMs: sinceMs = core.clock.now() } = kept
+  const leaving = nextConsumerId !== undefined && { leaving: { nextConsumerId, sinceMs } }
+  await core.store.moveQueue(moveOf(group, kept, { consumerId, ...leaving }))
 }

@@ -3,8 +3,7 @@ import type { GroupSnapshot, QueueOffset } from '../model.ts'
 import { StoreError } from '../store.ts'
 import { type Assignment, assignQueues } from './assign.ts'
 import { alignCopies, leftOverCopies, membersWithoutCopy } from './copies.ts'
-import { kindOf } from './copy-names.ts'
-import { decideHandover, headingFor, type Ownership } from './handover.ts'
+import { decideHandover, headingFor, moveOf, type Ownership } from './handover.ts'
 import { replacedMembers, selectMembers } from './members.ts'
 import { alignOffsets } from './offsets.ts'
 
@@ -63,13 +62,7 @@ async function runOnce(
   const offsets = aligned?.offsets ?? []
   moves.areUntold ||= aligned?.hasRemoved === true
   for (const [offset, ownership] of nextSteps(core, snapshot, offsets)) {
-    const { queueOffsetId, offsetVersion, consumerId, nextConsumerId } = offset
-    const expected = {
-      expectedOffsetVersion: offsetVersion,
-      expectedConsumerId: consumerId,
-      expectedNextConsumerId: nextConsumerId,
-    }
-    const move = { groupName, queueOffsetId, ...expected, ...ownership, rbVersion: group.rbVersion + 1 }
+    const move = moveOf(group, offset, ownership)
     const wereUntold = moves.areUntold
     moves.areUntold = true
     if ((await core.store.moveQueue(move)) === 'moved') continue
@@ -100,7 +93,7 @@ const hasUntold = ({ group, offsets }: GroupSnapshot) => offsets.some(offset => 
 
 /** What is to be done with which queues, by the plan for the group as it was read. */
 function nextSteps(core: Core, snapshot: GroupSnapshot, offsets: readonly QueueOffset[]): [QueueOffset, Ownership][] {
-  if (snapshot.group.mode !== 'balanced' || kindOf(snapshot.group) === 'consumer_copy') return []
+  if (snapshot.group.mode !== 'balanced') return []
   const wanted = assign(snapshot, offsets)
   const alive = new Set(snapshot.members.map(member => member.consumerId))
   for (const replaced of replacedMembers(snapshot.members).keys()) alive.delete(replaced)

@@ -34,9 +34,7 @@ export async function addSubscription(
     })
     await addOffsets(core, group, queues, beginning)
   }
-  const { threadSize, consumerBatchSize, pullBatchSize, maxPullTimeSeconds } = settings
-  const kept = { threadSize, consumerBatchSize, pullBatchSize, maxPullTimeSeconds }
-  const subscription = { ...kept, groupName, topicName: topic.name, topicId: topic.topicId }
+  const subscription = { ...settings, groupName, topicName: topic.name, topicId: topic.topicId }
   const outcome = await core.store.createSubscription(subscription, kindOf(group))
   if (outcome === 'created') await correctBeginning(core, subscription, beginning)
   // It was removed meanwhile.
