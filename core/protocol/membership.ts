@@ -82,6 +82,16 @@ export const assignedQueue = v.object({
   lastId: wholeNumber(),
   maxPullTime: wholeNumber(1),
   timeout: wholeNumber(),
+  /** Comma list of tags: only messages of these are handed out. Absent: all. */
+  tag: v.optional(v.string()),
+  /** The topic that failures of this queue go to. Absent: they are repeated in place. */
+  failTopicName: v.optional(v.string()),
+  /** How much longer each delay of a fail queue is than the one before, as a factor. Default 1. */
+  retryBackoffRate: v.optional(v.number()),
+  /** The longest delay of a fail queue. */
+  maxRetryDelay: v.optional(wholeNumber()),
+  /** Strict order: a failed call is repeated where it is, until its messages have failed `retryCount` times. */
+  retryInPlace: v.optional(v.boolean()),
 })
 export const groupMeta = v.object({
   name: v.string(),

@@ -5,11 +5,21 @@
 export type { Clock } from '../../core/protocol/clock.ts'
 export { type Client, type ClientOptions, createClient } from './client.ts'
 export type { Consumer, ConsumerStatus, StopOptions } from './consumer.ts'
-export type { ConsumerOptions } from './consumer-options.ts'
+export type { ConsumerOptions, Ordering } from './consumer-options.ts'
 export { type ClientErrorCode, PmqClientError, PublishError, type PublishResult } from './errors.ts'
-export type { ClientEvent, EventListener } from './events.ts'
-export type { HandlerContext, Message, MessageHandler, NewMessage } from './message.ts'
+export type { ClientEvent, EventListener, TracedMessage } from './events.ts'
+export type { ConsumerHealth } from './health.ts'
+export type { CallResult, ConsumerListeners } from './listeners.ts'
+export type {
+  HandlerContext,
+  HandlerResult,
+  ManualCommitOptions,
+  Message,
+  MessageHandler,
+  NewMessage,
+} from './message.ts'
+export type { QueueSelection } from './pauses.ts'
 export type { Producer } from './producer.ts'
 export type { ProducerOptions } from './producer-options.ts'
 export type { CallOptions, Transport } from './transport.ts'
-export type { QueueStatus } from './worker/queue-worker.ts'
+export type { QueueStatus } from './worker/queue-status.ts'
