@@ -48,8 +48,8 @@ export async function deleteGroup(core: Core, groupName: string): Promise<{ remo
   const snapshot = await requireGroup(core, groupName)
   refuseConsumersCopy(snapshot.group)
   for (const each of await withCopies(core, snapshot)) refuseIfBusy(core, each)
-  await removeGroup(core, groupName)
-  return { removed: groupName }
+  if ((await removeGroup(core, groupName)) === 'removed') return { removed: groupName }
+  throw new PmqError('conflict', `somebody has joined group ${groupName} meanwhile: stop its consumers, and try again`)
 }
 
 /** A group with its copies, and theirs. */

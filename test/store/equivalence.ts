@@ -97,11 +97,10 @@ const registryCommands = fc.oneof(
       (store, { group }) =>
         store.updateGroup(group(n), { allowedIps, deniedIps: [], maxConsumers }),
   ),
-  command(
-    'removeGroup',
-    [fc.constantFrom(1, 2, 2, 3, 3, 4, 4)],
-    n => (store, names) => store.removeGroup(groupNumber(names, n)),
-  ),
+  command('removeGroup', [fc.constantFrom(1, 2, 2, 3, 3, 4, 4)], n => async (store, names) => {
+    const group = groupNumber(names, n)
+    return store.removeGroup((await store.readGroupRecord(group.name)) ?? group)
+  }),
   command(
     'subscribe',
     [anyGroup, few, kind],
