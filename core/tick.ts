@@ -2,6 +2,7 @@ import { listAll } from './admin/list.ts'
 import type { Core } from './core.ts'
 import { expireMembers } from './group/expire.ts'
 import { rebalance } from './group/rebalance.ts'
+import { unhandledTopics } from './group/unhandled.ts'
 import { checkpointTopic } from './log/checkpoint.ts'
 import { hashKey } from './log/placement.ts'
 import { type AwakeGroup, StoreError } from './store.ts'
@@ -12,7 +13,7 @@ import { type AwakeGroup, StoreError } from './store.ts'
  * a rebalance to do are asleep and cost nothing; each topic has its own minute of the hour.
  */
 export async function tick(core: Core): Promise<TickReport> {
-  const report: TickReport = { groups: 0, topics: 0, failed: [] }
+  const report: TickReport = { groups: 0, topics: 0, unhandled: [], failed: [] }
   const attempt = async (what: string, act: () => Promise<void>) => {
     try {
       await act()
@@ -24,7 +25,7 @@ export async function tick(core: Core): Promise<TickReport> {
   await attempt('groups', async () => {
     for (const awake of await core.store.listAwakeGroups()) {
       report.groups++
-      await attempt(`group ${awake.groupName}`, () => lookAfterGroup(core, awake))
+      await attempt(`group ${awake.groupName}`, () => lookAfterGroup(core, awake, report))
     }
   })
   // Where the store fails, nobody was heard; a defect that keeps one group from its turn says nothing of the others.
@@ -41,8 +42,14 @@ export async function tick(core: Core): Promise<TickReport> {
   return report
 }
 
-/** What a tick looked at, and what it could not do. */
-export type TickReport = { groups: number; topics: number; failed: { what: string; cause: unknown }[] }
+/** What a tick looked at, what somebody should look at, and what it could not do. */
+export type TickReport = {
+  groups: number
+  topics: number
+  /** Groups with members, of whom none handles these topics. */
+  unhandled: { groupName: string; topicNames: string[] }[]
+  failed: { what: string; cause: unknown }[]
+}
 
 /** A consumer that registered and never joined a group is nobody's, once it is silent for this long. */
 const newcomerPatienceMs = 600_000
@@ -56,11 +63,13 @@ async function removeNewcomers(core: Core): Promise<void> {
   }
 }
 
-async function lookAfterGroup(core: Core, awake: AwakeGroup): Promise<void> {
+async function lookAfterGroup(core: Core, awake: AwakeGroup, report: TickReport): Promise<void> {
   const before = await core.store.readGroup(awake.groupName)
   if (before) await expireMembers(core, before)
   await rebalance(core, awake.groupName)
   const after = await core.store.readGroup(awake.groupName)
+  const topicNames = after && after.members.length > 0 ? unhandledTopics(after) : []
+  if (topicNames.length > 0) report.unhandled.push({ groupName: awake.groupName, topicNames })
   const isQuiet = !after || (after.members.length === 0 && after.group.rebalanceDone >= after.group.rebalanceAsked)
   if (isQuiet) await core.store.sleepGroup(awake)
 }

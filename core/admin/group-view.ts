@@ -2,6 +2,7 @@ import { readGroup } from '../client/find.ts'
 import type { Core } from '../core.ts'
 import { hasOwnOffsets } from '../group/copy-names.ts'
 import { selectMembers } from '../group/members.ts'
+import { unhandledTopics } from '../group/unhandled.ts'
 import { findAppendTime } from '../log/seek.ts'
 import type { Consumer, GroupSnapshot, Member, QueueOffset } from '../model.ts'
 import type { GroupQueueView, GroupView } from '../protocol/admin.ts'
@@ -38,8 +39,6 @@ export async function getGroup(core: Core, groupName: string): Promise<GroupView
     Promise.all(offsets.map(async offset => viewQueue(core, members, offset, (await ends.get(offset.queueId)) ?? 1))),
   ])
   const able = selectMembers(snapshot)
-  const handled = new Set(able.flatMap(member => member.topicNames))
-  const topicNames = subscriptions.map(subscription => subscription.topicName)
   const { name, mode, allowedIps, deniedIps, maxConsumers, origin, rbVersion, metaVersion, version } = group
   return {
     name,
@@ -53,7 +52,7 @@ export async function getGroup(core: Core, groupName: string): Promise<GroupView
     metaVersion,
     version,
     subscriptions: subscriptions.map(({ groupName: _group, topicId: _id, ...settings }) => settings),
-    unhandledTopics: mode === 'claimed' ? [] : topicNames.filter(topicName => !handled.has(topicName)),
+    unhandledTopics: unhandledTopics(snapshot),
     members: members.map(member => viewMember(member, able.includes(member), consumers)),
     queues,
   }

@@ -45,8 +45,22 @@ describe('a tick', () => {
   test('finishes a rebalance that was asked for', async () => {
     await makeGroup(store, { owners: [1, 1], members: [1, 2] })
     const report = await run()
-    assert.deepEqual(report, { groups: 1, topics: 0, failed: [] })
+    assert.deepEqual(report, { groups: 1, topics: 0, unhandled: [], failed: [] })
     assertSettled(await read(store))
+  })
+
+  test('reports the topics that no member of a running group has a handler for', async () => {
+    await makeGroup(store, { owners: [0, 0], members: [] })
+    await join(store, 1, ['bills'])
+    const { unhandled } = await run()
+    assert.deepEqual(unhandled, [{ groupName, topicNames: [topicName] }])
+    await join(store, 2)
+    assert.deepEqual((await run()).unhandled, [])
+  })
+
+  test('reports nothing of a group that nobody runs', async () => {
+    await makeGroup(store, { owners: [1, 1], members: [] })
+    assert.deepEqual((await run()).unhandled, [])
   })
 
   test('gives up dead members, and their queues to the living', async () => {
@@ -200,7 +214,7 @@ describe('a tick', () => {
         async judge({ one, other }) {
           assert.deepEqual(
             [one, other],
-            [1, 2].map(() => ({ groups: 1, topics: 0, failed: [] })),
+            [1, 2].map(() => ({ groups: 1, topics: 0, unhandled: [], failed: [] })),
           )
           const after = await read(store)
           assertSettled(after)
