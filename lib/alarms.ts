@@ -14,28 +14,40 @@ export class Alarms extends Construct {
     super(scope, id)
     this.topic = new Topic(this, 'Topic', { displayName: 'PMQ alarms', enforceSSL: true })
 
-    const unhandled = new Alarm(this, 'UnhandledTopics', {
-      alarmDescription:
-        'A running consumer group subscribes to topics that none of its consumers has a handler for: their messages wait. ' +
-        'docs/operations.md, "Topics that nobody handles".',
+    // A rolling deployment may be without the new handler for a few minutes.
+    this.alarmAt('UnhandledTopics', metricNames.unhandledTopics, 10, {
+      what: 'A running consumer group subscribes to topics that none of its consumers has a handler for: their messages wait.',
+      paragraph: 'Topics that nobody handles',
+    })
+    this.alarmAt('StalledQueues', metricNames.stalledQueues, 1, {
+      what: 'Messages wait in queues of a running consumer group, and nothing of them has been committed for ten minutes.',
+      paragraph: 'Queues that stall',
+    })
+  }
+
+  /** An alarm while a count is above 0 for so many minutes. The functions write no count of what is well. */
+  private alarmAt(id: string, metricName: string, minutes: number, { what, paragraph }: Described) {
+    const alarm = new Alarm(this, id, {
+      alarmDescription: `${what} docs/operations.md, "${paragraph}".`,
       metric: new Metric({
         namespace: metricNames.namespace,
-        metricName: metricNames.unhandledTopics,
+        metricName,
         dimensionsMap: { service: serviceName(this) },
         statistic: 'Maximum',
         period: Duration.minutes(1),
       }),
       threshold: 0,
       comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
-      // A rolling deployment may be without the new handler for a few minutes.
-      evaluationPeriods: 10,
+      evaluationPeriods: minutes,
       treatMissingData: TreatMissingData.NOT_BREACHING,
     })
     const notify = new SnsAction(this.topic)
-    unhandled.addAlarmAction(notify)
-    unhandled.addOkAction(notify)
+    alarm.addAlarmAction(notify)
+    alarm.addOkAction(notify)
   }
 }
+
+type Described = { what: string; paragraph: string }
 
 /** Tells the metrics of one stack from those of another one in the same account. */
 export const serviceName = (scope: Construct) => Stack.of(scope).stackName

@@ -2,8 +2,8 @@ import { readGroup } from '../client/find.ts'
 import type { Core } from '../core.ts'
 import { hasOwnOffsets } from '../group/copy-names.ts'
 import { selectMembers } from '../group/members.ts'
+import { findBacklog } from '../group/stalls.ts'
 import { unhandledTopics } from '../group/unhandled.ts'
-import { findAppendTime } from '../log/seek.ts'
 import type { Consumer, GroupSnapshot, Member, QueueOffset } from '../model.ts'
 import type { GroupQueueView, GroupView } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
@@ -72,7 +72,7 @@ function viewMember(member: Member, isAble: boolean, consumers: readonly Consume
   }
 }
 
-/** A queue whose messages have waited for so long without progress is shown as stalled. */
+/** Long for a person who looks at the queue; the alarm has more patience. */
 const stalledAfterMs = 60_000
 
 async function viewQueue(
@@ -83,9 +83,6 @@ async function viewQueue(
 ): Promise<GroupQueueView> {
   const { topicName, queueId, queueOffsetId, offset, offsetVersion, consumerId, claim, isStopped, committedAtMs } =
     queue
-  const lag = Math.max(0, end - 1 - offset)
-  const waitingSinceMs = lag > 0 ? await findAppendTime(core.store, queueId, offset + 1) : undefined
-  const isOverdue = (sinceMs: number) => core.clock.now() - sinceMs > stalledAfterMs
   const owner = members.find(member => member.consumerId === consumerId)?.consumerName ?? `consumer ${consumerId}`
   return {
     topicName,
@@ -96,9 +93,7 @@ async function viewQueue(
     ...(consumerId !== 0 && { consumerName: owner }),
     ...(claim && { claimant: claim.claimant, claimedUntilMs: claim.untilMs }),
     isStopped,
-    lag,
-    ...(waitingSinceMs !== undefined && { waitingSinceMs }),
     ...(committedAtMs !== undefined && { committedAtMs }),
-    isStalled: !isStopped && waitingSinceMs !== undefined && isOverdue(waitingSinceMs) && isOverdue(committedAtMs ?? 0),
+    ...(await findBacklog(core, queue, end, stalledAfterMs)),
   }
 }

@@ -19,7 +19,11 @@ export const envNames = {
 } as const
 
 /** What the functions' metrics are filed under, by which the alarms find them. Their `service` is the stack. */
-export const metricNames = { namespace: 'PMQ', unhandledTopics: 'UnhandledTopics' } as const
+export const metricNames = {
+  namespace: 'PMQ',
+  unhandledTopics: 'UnhandledTopics',
+  stalledQueues: 'StalledQueues',
+} as const
 
 export type Environment = Record<string, string | undefined>
 

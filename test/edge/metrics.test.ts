@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
 import { reportTick } from '../../functions/edge/metrics.ts'
 
-const quiet = { groups: 1, topics: 0, unhandled: [], failed: [] }
+const quiet = { groups: 1, topics: 0, unhandled: [], stalled: [], failed: [] }
 
 /** The lines that a report writes. */
 function linesOf(t: TestContext, report: Parameters<typeof reportTick>[0]): string[] {
@@ -18,21 +18,23 @@ function linesOf(t: TestContext, report: Parameters<typeof reportTick>[0]): stri
 }
 
 describe('the metrics of a tick', () => {
-  test('are one line that CloudWatch reads, with the number of topics that nobody handles', t => {
+  test('are one line that CloudWatch reads, with how much there is, and which', t => {
     const unhandled = [
       { groupName: 'billing', topicNames: ['orders', 'bills'] },
       { groupName: 'audit', topicNames: ['orders'] },
     ]
-    const lines = linesOf(t, { ...quiet, unhandled })
+    const stalled = [{ groupName: 'billing', topicName: 'notes', queueId: 7 }]
+    const lines = linesOf(t, { ...quiet, unhandled, stalled })
     assert.equal(lines.length, 1)
     const { _aws, ...values } = JSON.parse(lines[0] ?? '')
-    assert.deepEqual(_aws.CloudWatchMetrics, [
-      { Namespace: 'PMQ', Dimensions: [['service']], Metrics: [{ Name: 'UnhandledTopics', Unit: 'Count' }] },
-    ])
+    const Metrics = ['UnhandledTopics', 'StalledQueues'].map(Name => ({ Name, Unit: 'Count' }))
+    assert.deepEqual(_aws.CloudWatchMetrics, [{ Namespace: 'PMQ', Dimensions: [['service']], Metrics }])
     assert.deepEqual(values, {
       service: 'Stack',
       UnhandledTopics: 3,
-      unhandled: 'billing: orders, bills; audit: orders',
+      StalledQueues: 1,
+      whichUnhandledTopics: 'billing: orders; billing: bills; audit: orders',
+      whichStalledQueues: 'billing: queue 7 of notes',
     })
   })
 

@@ -80,16 +80,15 @@ suite('alarms', () => {
     }
   })
 
-  test('of topics that nobody handles looks at the metric that the tick writes, of its own stack', () => {
-    template.hasResourceProperties('AWS::CloudWatch::Alarm', {
-      Namespace: metricNames.namespace,
-      MetricName: metricNames.unhandledTopics,
-      Dimensions: [{ Name: 'service', Value: 'Pmq' }],
-      TreatMissingData: 'notBreaching',
-    })
-    template.hasResourceProperties('AWS::Lambda::Function', {
-      Environment: { Variables: Match.objectLike({ [envNames.serviceName]: 'Pmq' }) },
-    })
+  test('look at metrics that the tick writes, of their own stack, and take none for well', () => {
+    for (const MetricName of [metricNames.unhandledTopics, metricNames.stalledQueues]) {
+      template.hasResourceProperties('AWS::CloudWatch::Alarm', {
+        Namespace: metricNames.namespace,
+        MetricName,
+        Dimensions: [{ Name: 'service', Value: 'Pmq' }],
+        TreatMissingData: 'notBreaching',
+      })
+    }
   })
 })
 
