@@ -83,14 +83,15 @@ async function viewQueue(
 ): Promise<GroupQueueView> {
   const { topicName, queueId, queueOffsetId, offset, offsetVersion, consumerId, claim, isStopped, committedAtMs } =
     queue
-  const owner = members.find(member => member.consumerId === consumerId)?.consumerName ?? `consumer ${consumerId}`
+  const owner = members.find(member => member.consumerId === consumerId)
   return {
     topicName,
     queueId,
     queueOffsetId,
     offset,
     offsetVersion,
-    ...(consumerId !== 0 && { consumerName: owner }),
+    ...(consumerId !== 0 && { consumerName: owner?.consumerName ?? `consumer ${consumerId}` }),
+    ...(owner?.instanceId !== undefined && { instanceId: owner.instanceId }),
     ...(claim && { claimant: claim.claimant, claimedUntilMs: claim.untilMs }),
     isStopped,
     ...(committedAtMs !== undefined && { committedAtMs }),

@@ -60,7 +60,11 @@ export const createGroupRequest = v.strictObject({
   mode: v.optional(groupMode, 'balanced'),
   ...groupSettings,
 })
-export const updateGroupRequest = v.strictObject(groupSettings)
+export const updateGroupRequest = v.strictObject({
+  /** May be given, and must be the group's then. */
+  mode: v.optional(groupMode),
+  ...groupSettings,
+})
 export const groupListView = v.object({ groups: v.array(v.string()) })
 
 /** Settings of a subscription: how a consumer works through the topic's queues. Changing them needs no restart. */
@@ -101,6 +105,8 @@ export const groupQueueView = v.object({
   offsetVersion: wholeNumber(),
   /** Name of the consumer that owns the queue; absent: nobody does. */
   consumerName: v.optional(v.string()),
+  /** The place in the group that its owner has taken. */
+  instanceId: v.optional(v.string()),
   /** Who has claimed the queue, and until when. */
   claimant: v.optional(v.string()),
   claimedUntilMs: v.optional(wholeNumber()),

@@ -118,6 +118,29 @@ suite('a group', () => {
     assert.deepEqual(group, { name: 'g1', ...settings, ...versions, ...nothing })
   })
 
+  test('has its mode for ever, and says so', async () => {
+    await service.call('createGroup', { name: 'g1' })
+    const [status, code, message] = await refusal('updateGroup', { mode: 'claimed' }, { groupName: 'g1' })
+    assert.deepEqual([status, code], [409, 'conflict'])
+    assert.match(String(message), /balanced for ever/)
+    const { maxConsumers } = await service.call(
+      'updateGroup',
+      { mode: 'balanced', maxConsumers: 2 },
+      { groupName: 'g1' },
+    )
+    assert.equal(maxConsumers, 2)
+  })
+
+  test('that is claimed takes no lists of members, for it has none', async () => {
+    for (const settings of [{ allowedIps: ['10.0.0.1'] }, { deniedIps: ['10.0.0.1'] }, { maxConsumers: 1 }]) {
+      const [status, code] = await refusal('createGroup', { name: 'g1', mode: 'claimed', ...settings })
+      assert.deepEqual([status, code], [400, 'bad_request'])
+    }
+    await service.call('createGroup', { name: 'g1', mode: 'claimed', maxConsumers: 0, allowedIps: [] })
+    const [status] = await refusal('updateGroup', { maxConsumers: 1 }, { groupName: 'g1' })
+    assert.equal(status, 400)
+  })
+
   test('is shown with its subscriptions, its members, and how far they are', async () => {
     const [queueId] = await createTopic(service, 't1')
     await createGroup(service, 'g1', ['t1'])
