@@ -3,6 +3,7 @@ import type { Core } from '../core.ts'
 import { hasOwnOffsets } from '../group/copy-names.ts'
 import { selectMembers } from '../group/members.ts'
 import { findBacklog } from '../group/stalls.ts'
+import { settingsOf } from '../group/subscriptions.ts'
 import { unhandledTopics } from '../group/unhandled.ts'
 import type { Consumer, GroupSnapshot, Member, QueueOffset } from '../model.ts'
 import type { GroupQueueView, GroupView } from '../protocol/admin.ts'
@@ -51,7 +52,7 @@ export async function getGroup(core: Core, groupName: string): Promise<GroupView
     rbVersion,
     metaVersion,
     version,
-    subscriptions: subscriptions.map(({ groupName: _group, topicId: _id, ...settings }) => settings),
+    subscriptions: subscriptions.map(each => ({ topicName: each.topicName, ...settingsOf(each) })),
     unhandledTopics: unhandledTopics(snapshot),
     members: members.map(member => viewMember(member, able.includes(member), consumers)),
     queues,
