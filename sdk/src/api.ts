@@ -1,6 +1,6 @@
 import type { CommitRequest, CommitResponse } from '../../core/protocol/commit.ts'
 import type { endpoints } from '../../core/protocol/endpoints.ts'
-import type { FailPublishRequest, FailPublishResponse } from '../../core/protocol/fail-publish.ts'
+import type { FailuresRequest, FailuresResponse } from '../../core/protocol/failures.ts'
 import type {
   DeregisterRequest,
   DeregisterResponse,
@@ -31,7 +31,7 @@ type Calls = {
   getConsumerGroupPolling: [PollRequest, PollResponse]
   pullData: [PullRequest, PullResponse]
   commitOffset: [CommitRequest, CommitResponse]
-  publishAndUpdateResultFailMsg: [FailPublishRequest, FailPublishResponse]
+  publishAndUpdateResultFailMsg: [FailuresRequest, FailuresResponse]
 }
 
 /** The name of a request, as events give it. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Clock } from '../../core/protocol/clock.ts'
 import type { CommitRequest, CommitResponse } from '../../core/protocol/commit.ts'
-import type { FailPublishRequest, FailPublishResponse } from '../../core/protocol/fail-publish.ts'
+import type { FailuresRequest, FailuresResponse } from '../../core/protocol/failures.ts'
 import type {
   AssignedQueue,
   HeartbeatResponse,
@@ -137,7 +137,7 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
   }
 
   /** Stores failures, if they come from the owner of the queue. */
-  function takeFailures(request: FailPublishRequest): FailPublishResponse {
+  function takeFailures(request: FailuresRequest): FailuresResponse {
     const { consumerGroupName, queueOffsetId, offsetVersion, queueId, failMsg } = request
     const place = groupOf(consumerGroupName ?? '').offsets.get(queueOffsetId ?? 0)
     if (!place || place.offsetVersion !== offsetVersion) return { suc: false, fenced: true }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Clock } from '../../core/protocol/clock.ts'
-import type { FailPublishRequest } from '../../core/protocol/fail-publish.ts'
+import type { FailuresRequest } from '../../core/protocol/failures.ts'
 import type { PublishMessage, PublishRequest, PublishResponse, PublishRun } from '../../core/protocol/publish.ts'
 import type { PulledBatch, PullRequest, PullResponse } from '../../core/protocol/pull.ts'
 
@@ -74,7 +74,7 @@ export function createFakeLog(clock: Clock) {
       )
     },
     /** Stores failures in the first queue of their topic, once for each publishId. */
-    putFailures({ topicName, msgs, publishId }: NonNullable<FailPublishRequest['failMsg']>) {
+    putFailures({ topicName, msgs, publishId }: NonNullable<FailuresRequest['failMsg']>) {
       const [queue] = topics.get(topicName ?? '') ?? []
       assert.ok(queue, `no topic ${topicName}`)
       assert.ok(publishId, 'failures have a publishId')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { CommitRequest } from '../../core/protocol/commit.ts'
-import type { FailPublishRequest } from '../../core/protocol/fail-publish.ts'
+import type { FailuresRequest } from '../../core/protocol/failures.ts'
 import type {
   DeregisterRequest,
   HeartbeatRequest,
@@ -35,7 +35,7 @@ export type AnyRequest = PublishRequest &
   PollRequest &
   PullRequest &
   CommitRequest &
-  FailPublishRequest
+  FailuresRequest
 
 /** A stand-in for the service, in process: real rules for what the client relies on, and faults on demand. */
 export function createFakeService(clock: ManualClock) {

@@ -1,13 +1,14 @@
 import { type Backoff, fullJitterMs } from '../../../core/protocol/backoff.ts'
 import type { Clock } from '../../../core/protocol/clock.ts'
-import type { FailedMessage, FailPublishRequest, FailPublishResponse } from '../../../core/protocol/fail-publish.ts'
+import type { FailuresRequest, FailuresResponse } from '../../../core/protocol/failures.ts'
 import { limits } from '../../../core/protocol/limits.ts'
+import type { PublishMessage } from '../../../core/protocol/publish.ts'
 import { asClientError, PmqClientError } from '../errors.ts'
 
 /** What sending failures is made of. */
 export type FailSenderDeps = {
   /** Sends one request; rejects if there is no good answer. */
-  send(request: FailPublishRequest, signal: AbortSignal): Promise<FailPublishResponse>
+  send(request: FailuresRequest, signal: AbortSignal): Promise<FailuresResponse>
   /** Makes a text that no other publish has ever had. */
   newPublishId(): string
   onFailed(error: PmqClientError, retryInMs: number): void
@@ -22,7 +23,7 @@ export type Failures = {
   queueOffsetId: number
   offsetVersion: number
   failTopicName: string
-  messages: readonly FailedMessage[]
+  messages: readonly PublishMessage[]
   /** Offsets of messages of a fail queue that have succeeded meanwhile. They are told on the way: alone, they cost no request. */
   succeeded: readonly number[]
 }
@@ -52,7 +53,7 @@ export async function sendFailures(
 
 async function sendOne(
   { send, clock, random, onFailed }: FailSenderDeps,
-  request: FailPublishRequest,
+  request: FailuresRequest,
   progress: { attempt: number; attemptAgeMs: number },
   signal: AbortSignal,
 ): Promise<'stored' | 'fenced' | 'aborted'> {
@@ -81,8 +82,8 @@ async function sendOne(
 }
 
 /** Cuts messages into lists that one request may carry. */
-function inRequests(messages: readonly FailedMessage[]): FailedMessage[][] {
-  const requests: FailedMessage[][] = []
+function inRequests(messages: readonly PublishMessage[]): PublishMessage[][] {
+  const requests: PublishMessage[][] = []
   let bytes = 0
   for (const message of messages) {
     const size = Buffer.byteLength(JSON.stringify(message))

@@ -1,5 +1,5 @@
-import type { FailedMessage } from '../../../core/protocol/fail-publish.ts'
 import type { AssignedQueue } from '../../../core/protocol/membership.ts'
+import type { PublishMessage } from '../../../core/protocol/publish.ts'
 import type { EventListener } from '../events.ts'
 import type { Message } from '../message.ts'
 import type { Failures } from './fail-sender.ts'
@@ -64,6 +64,6 @@ export function createFailureDesk(deps: FailureDeskDeps): FailureDesk {
   }
 }
 
-function toFailed({ offset, tag, bizId, head, body, traceId, key }: Message, retryCount: number): FailedMessage {
+function toFailed({ offset, tag, bizId, head, body, traceId, key }: Message, retryCount: number): PublishMessage {
   return { id: offset, tag, bizId, head: { ...head }, body, traceId, retryCount, key }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../core/protocol/clock.ts'
 import type { CommitEntry, CommitResult } from '../../../core/protocol/commit.ts'
-import type { FailPublishRequest, FailPublishResponse } from '../../../core/protocol/fail-publish.ts'
+import type { FailuresRequest, FailuresResponse } from '../../../core/protocol/failures.ts'
 import type { AssignedQueue } from '../../../core/protocol/membership.ts'
 import type { PullResponse } from '../../../core/protocol/pull.ts'
 import type { FinishOutcome } from '../committer.ts'
@@ -30,7 +30,7 @@ export type QueueWorkerDeps = {
   /** Asks for what is behind `position`; rejects if there is no good answer. */
   ask(queue: AssignedQueue, position: number, signal: AbortSignal): Promise<PullResponse>
   /** Sends failures to their fail topic; rejects if there is no good answer. */
-  sendFailures(request: FailPublishRequest, signal: AbortSignal): Promise<FailPublishResponse>
+  sendFailures(request: FailuresRequest, signal: AbortSignal): Promise<FailuresResponse>
   /** There is more to commit than before. */
   onProgress(worker: QueueWorker): void
   /** A request was refused since the queue is not this worker's any more. */
