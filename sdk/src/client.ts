@@ -8,6 +8,7 @@ import { describeClient } from './identity.ts'
 import { type Check, invalidOption, isFunction, isObject, isText, resolveOptions, wholeNumber } from './options.ts'
 import { createProducer, type Producer } from './producer.ts'
 import type { ProducerOptions } from './producer-options.ts'
+import type { Tracing } from './tracing/tracing.ts'
 import { createHttpTransport, type Transport } from './transport.ts'
 import { createWarner } from './warn.ts'
 
@@ -23,6 +24,8 @@ export type ClientOptions = {
   maxAnswerBytes?: number | undefined
   /** Takes the events of all producers and consumers of the client. @default a process warning for each kind of trouble, once */
   onEvent?: EventListener | undefined
+  /** Follows publishes, pulls and handler calls, such as `openTelemetry()` of `pmq-sdk/otel`. @default none */
+  tracing?: Tracing | undefined
   /** Carries requests in place of HTTP, such as to a service in the same process; `url` and `headers` are not used then. */
   transport?: Transport | undefined
   /** The clock that everything waits by. @default the system's */
@@ -54,6 +57,7 @@ const clientDefaults = {
   // Four times what the service sends at most for one pull: its bound is on compressed batches' texts, not on JSON.
   maxAnswerBytes: 16 * 1024 * 1024,
   onEvent: undefined as EventListener | undefined,
+  tracing: undefined as Tracing | undefined,
   transport: undefined as Transport | undefined,
   clock: systemClock as Clock,
   random: Math.random,
@@ -65,6 +69,7 @@ const checks: Record<keyof ClientOptions, Check> = {
   requestTimeoutMs: wholeNumber(1, 600_000),
   maxAnswerBytes: wholeNumber(1024, 1024 * 1024 * 1024),
   onEvent: isFunction,
+  tracing: isObject,
   transport: isFunction,
   clock: isObject,
   random: isFunction,
@@ -83,7 +88,7 @@ const checks: Record<keyof ClientOptions, Check> = {
  */
 export function createClient(given: ClientOptions): Client {
   const options = resolveOptions('client', given, clientDefaults, checks)
-  const { clock, random, requestTimeoutMs } = options
+  const { clock, random, requestTimeoutMs, tracing } = options
   if (!options.transport && options.url === '')
     throw invalidOption('client: url is missing; give the URL of the service')
   const { call, close: closeTransport } = options.transport
@@ -91,7 +96,14 @@ export function createClient(given: ClientOptions): Client {
     : createHttpTransport(options)
   const identity = describeClient()
   const api = createApi(call, identity)
-  const deps = { api, clock, random, requestTimeoutMs, emit: containListener(options.onEvent ?? createWarner()) }
+  const deps = {
+    api,
+    clock,
+    random,
+    requestTimeoutMs,
+    tracing,
+    emit: containListener(options.onEvent ?? createWarner()),
+  }
   const producers = new Set<Producer>()
   const consumers = new Set<Consumer>()
   let closed: Promise<void> | undefined

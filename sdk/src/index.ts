@@ -12,5 +12,6 @@ export { type EventLogger, type EventLogLevel, type LogEventsOptions, logEvents 
 export type { HandlerContext, Message, MessageHandler, NewMessage } from './message.ts'
 export type { Producer } from './producer.ts'
 export type { ProducerOptions } from './producer-options.ts'
+export type { HandleTrace, PublishTrace, Trace, TracedQueue, TraceOutcome, Tracing } from './tracing/tracing.ts'
 export type { CallOptions, Transport } from './transport.ts'
 export type { QueueStatus } from './worker/queue-worker.ts'

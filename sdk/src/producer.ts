@@ -14,6 +14,8 @@ import { createProgress } from './publish/progress.ts'
 import { type SendDeps, sendParts } from './publish/send.ts'
 import { createTopicQueues } from './publish/topic-queues.ts'
 import { createTopicStream, type TopicStream } from './publish/topic-stream.ts'
+import { tracePublish } from './tracing/trace-publish.ts'
+import type { Tracing } from './tracing/tracing.ts'
 
 /** Publishes messages: gathers those of many calls into few requests and retries what got no answer. */
 export interface Producer extends AsyncDisposable {
@@ -39,6 +41,7 @@ export type ProducerDeps = {
   clock: Clock
   random: () => number
   requestTimeoutMs: number
+  tracing: Tracing | undefined
   emit: EventListener
   /** Called when the producer is closed and nothing of it is left. */
   onClosed(): void
@@ -175,7 +178,8 @@ export function createProducer(deps: ProducerDeps, given: ProducerOptions = {}):
     return closed
   }
 
-  return { publish, flush, close, [Symbol.asyncDispose]: close }
+  const traced = deps.tracing ? tracePublish(deps.tracing, publish) : publish
+  return { publish: traced, flush, close, [Symbol.asyncDispose]: close }
 }
 
 function refusal(code: 'invalid_message' | 'buffer_full' | 'closed', text: string): PublishError {
