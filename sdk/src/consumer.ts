@@ -9,6 +9,8 @@ import { makeConsumerName } from './identity.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import { createMembership } from './membership.ts'
 import { createQueueSet } from './queue-set.ts'
+import { traceHandler, tracePull } from './tracing/trace-consumer.ts'
+import type { Tracing } from './tracing/tracing.ts'
 import { createQueueWorker, type QueueStatus } from './worker/queue-worker.ts'
 
 /** Works through the queues that its group assigns to it. */
@@ -56,6 +58,7 @@ export type ConsumerDeps = {
   random: () => number
   clientIp: string
   requestTimeoutMs: number
+  tracing: Tracing | undefined
   emit: EventListener
   /** Called when there is something to stop, and when there is nothing any more. The first throws where nothing may start. */
   onStarted(): void
@@ -109,7 +112,7 @@ export function createConsumer(deps: ConsumerDeps, given: ConsumerOptions): Cons
 
 /** What exists between a start and a stop: the membership, the queues' workers, and the committer that they share. */
 function createRun(deps: ConsumerDeps, options: ResolvedConsumerOptions, consumerName: string, onReplaced: () => void) {
-  const { api, clock, random, emit, requestTimeoutMs } = deps
+  const { api, clock, random, emit, requestTimeoutMs, tracing } = deps
 
   const committer = createCommitter({
     ...options,
@@ -149,8 +152,8 @@ function createRun(deps: ConsumerDeps, options: ResolvedConsumerOptions, consume
     if (!handler) return undefined
     return createQueueWorker(
       {
-        handler,
-        ask,
+        handler: tracing ? traceHandler(tracing, handler) : handler,
+        ask: tracing ? tracePull(tracing, ask) : ask,
         onProgress: committer.changed,
         onRefused(worker, result) {
           queues.refuse(worker, result)
