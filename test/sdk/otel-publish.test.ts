@@ -88,6 +88,21 @@ suite('a publish that is traced', () => {
     await client.close()
   })
 
+  test('that is handed over without waiting is a span like any other, accepted or not', async () => {
+    const { client, sent } = setUp()
+    assert.equal(client.publishAsync('orders', { body: 'a' }), true)
+    assert.equal(client.publishAsync('orders', { body: 'b', tag: 7 } as unknown as NewMessage), false)
+    await client.close()
+    assert.deepEqual(
+      otel.spans().map(({ attributes }) => [attributes['messaging.message.id'], attributes['error.type']]),
+      [
+        [undefined, 'invalid_message'],
+        ['1:1', undefined],
+      ],
+    )
+    assert.equal(sent()[0]?.head?.traceparent?.split('-')[2], otel.spans()[1]?.spanId)
+  })
+
   test('carries the baggage too', async () => {
     const { client, sent } = setUp()
     const baggage = propagation.createBaggage({ tenant: { value: '7' } })

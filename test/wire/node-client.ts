@@ -7,8 +7,12 @@ import type { Service } from './service.ts'
 
 const byPath = new Map(Object.entries(endpoints).map(([name, { path }]) => [path, name as keyof typeof endpoints]))
 
-/** The SDK's client, on a service in the same process and its clock. */
-export function openNodeClient(service: Service, seed = 1): Client {
+/** The SDK's client, on a service in the same process and its clock. `through` stands between the two. */
+export function openNodeClient(
+  service: Service,
+  seed = 1,
+  through: (transport: Transport) => Transport = same => same,
+): Client {
   const transport: Transport = (path, request, { signal }) => {
     const name = byPath.get(path as never)
     if (name === undefined) throw new Error(`there is no ${path}`)
@@ -17,5 +21,10 @@ export function openNodeClient(service: Service, seed = 1): Client {
     })
     return Promise.race([service.send(name, request).then(reply => reply.json), aborted])
   }
-  return createClient({ transport, clock: service.clock, random: seededRandom(seed), onEvent: () => {} })
+  return createClient({
+    transport: through(transport),
+    clock: service.clock,
+    random: seededRandom(seed),
+    onEvent: () => {},
+  })
 }

@@ -16,6 +16,8 @@ export type LogEventsOptions = {
 /** The one place that says how each event is logged. */
 const lines: Record<ClientEvent['type'], [EventLogLevel, string]> = {
   request_failed: ['warn', 'a request failed'],
+  publish_failed: ['error', 'messages that were handed over are not stored, or may be'],
+  callback_failed: ['error', 'a function that was passed to a call failed'],
   registered: ['info', 'the consumer is a member of its group'],
   expired: ['warn', 'the service gave the consumer up for its silence'],
   replaced: ['error', 'another consumer has the place of this one, which stops'],
@@ -50,6 +52,8 @@ const fields: Record<FieldOf<ClientEvent>, 'told' | 'error'> = {
   count: 'told',
   failures: 'told',
   retryInMs: 'told',
+  callback: 'told',
+  messages: 'told',
   error: 'error',
 }
 
@@ -89,10 +93,15 @@ function fieldsOf(event: ClientEvent): Record<string, unknown> {
   const told: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(event)) {
     const kind = Object.hasOwn(fields, name) ? fields[name as keyof typeof fields] : undefined
-    if (kind === 'told') told[name] = value
+    if (kind === 'told' && isPlain(value)) told[name] = value
     else if (kind === 'error') told[name] = describeError(value)
   }
   return told
+}
+
+/** Whatever the field: an object could be a message. */
+function isPlain(value: unknown): boolean {
+  return Array.isArray(value) ? value.every(Number.isFinite) : typeof value !== 'object'
 }
 
 const maxWordLength = 100

@@ -1,30 +1,32 @@
 import { limits } from '../../../core/protocol/limits.ts'
 import type { PublishResult } from '../errors.ts'
 import type { NewMessage } from '../message.ts'
-import type { Producer } from '../producer.ts'
+import type { Given, Settled } from '../producer.ts'
 import { contained, endTrace } from './contained.ts'
 import type { TraceOutcome, Tracing } from './tracing.ts'
 
-type Given = NewMessage | readonly NewMessage[]
-type Result = PublishResult | PublishResult[]
+/** Takes messages; throws, or tells once, later, what became of them. */
+type Submit = (topicName: string, given: Given, mayWait: boolean, onSettled: (settled: Settled) => void) => void
 
 /** A publish with a trace: what is to be published in place of what was given, and what is to be called at its end. */
 type TracedPublish = { given: Given; end(outcome: TraceOutcome<Result>): void }
+type Result = PublishResult | PublishResult[]
 
 /** Publishes with a trace, whose context the messages carry. A publish never fails for that. */
-export function tracePublish(tracing: Tracing, publish: Producer['publish']): Producer['publish'] {
-  const plain = publish as (topicName: string, given: Given) => Promise<Result>
-  const traced = (topicName: string, given: Given) => {
+export function traceSubmit(tracing: Tracing, submit: Submit): Submit {
+  return (topicName, given, mayWait, onSettled) => {
     const trace = beginPublish(tracing, topicName, given)
-    if (!trace) return plain(topicName, given)
-    const published = plain(topicName, trace.given)
-    published.then(
-      result => trace.end({ result }),
-      (error: unknown) => trace.end({ error }),
-    )
-    return published
+    if (!trace) return submit(topicName, given, mayWait, onSettled)
+    try {
+      submit(topicName, trace.given, mayWait, settled => {
+        trace.end(settled.error ? settled : { result: settled.result })
+        onSettled(settled)
+      })
+    } catch (error) {
+      trace.end({ error })
+      throw error
+    }
   }
-  return traced as Producer['publish']
 }
 
 function beginPublish(tracing: Tracing, topicName: string, given: Given): TracedPublish | undefined {
