@@ -58,10 +58,19 @@ suite('events in a log', () => {
     assert.ok(!written.join().includes('4711'))
   })
 
-  test('leave out what an event is not known to have', () => {
-    const { listen, written } = toPino()
-    listen({ ...failed, error: undefined, messages: [{ body: 'card 4711' }], token: 't' } as ClientEvent)
+  test('leave out what an event is not known to have, and objects wherever they are', () => {
+    const { listen, lines, written } = toPino()
+    const message = { body: 'card 4711' }
+    listen({
+      ...failed,
+      error: undefined,
+      token: 't',
+      firstOffset: message,
+      failures: [message],
+    } as unknown as ClientEvent)
+    listen({ ...failed, error: undefined, failures: [1, 2] } as unknown as ClientEvent)
     assert.ok(!/4711|token/.test(written.join()))
+    assert.deepEqual(lines()[1].failures, [1, 2])
   })
 
   test('have the levels that the options name, or none', () => {

@@ -89,10 +89,15 @@ function fieldsOf(event: ClientEvent): Record<string, unknown> {
   const told: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(event)) {
     const kind = Object.hasOwn(fields, name) ? fields[name as keyof typeof fields] : undefined
-    if (kind === 'told') told[name] = value
+    if (kind === 'told' && isPlain(value)) told[name] = value
     else if (kind === 'error') told[name] = describeError(value)
   }
   return told
+}
+
+/** Whatever the field: an object could be a message. */
+function isPlain(value: unknown): boolean {
+  return Array.isArray(value) ? value.every(Number.isFinite) : typeof value !== 'object'
 }
 
 const maxWordLength = 100
