@@ -5,6 +5,7 @@ import type { ConsumerOptions } from './consumer-options.ts'
 import { PmqClientError } from './errors.ts'
 import { containListener, type EventListener } from './events.ts'
 import { describeClient } from './identity.ts'
+import type { NotifyHint } from './notify/hints.ts'
 import { type Check, invalidOption, isFunction, isObject, isText, resolveOptions, wholeNumber } from './options.ts'
 import { createProducer, type Producer } from './producer.ts'
 import type { ProducerOptions } from './producer-options.ts'
@@ -42,6 +43,12 @@ export interface Client extends AsyncDisposable {
   producer(options?: ProducerOptions): Producer
   /** Makes a consumer. It does nothing until its `start`. */
   consumer(options: ConsumerOptions): Consumer
+  /**
+   * Takes hints that there are messages, such as those of a notify receiver: consumers that pause between their pulls of
+   * these queues pull at once. A queue's id is its own whatever the group, so each consumer that has it is woken. Harmless
+   * at any time, and twice. Can be passed on without its object.
+   */
+  notified(hints: readonly NotifyHint[]): void
   /**
    * Stops all consumers, closes all producers, ends the connections: the process can exit then. Safe to call twice;
    * never rejects.
@@ -132,6 +139,11 @@ export function createClient(given: ClientOptions): Client {
     return made
   }
 
+  function notified(hints: readonly NotifyHint[]) {
+    const queueIds = hints.flatMap(hint => hint.queueIds)
+    for (const made of consumers) made.hint(queueIds)
+  }
+
   function checkOpen() {
     if (closed) throw new PmqClientError('closed', 'The client is closed.')
   }
@@ -149,5 +161,5 @@ export function createClient(given: ClientOptions): Client {
   }
 
   const { publish } = addProducer({})
-  return { publish, producer, consumer, close, [Symbol.asyncDispose]: close }
+  return { publish, producer, consumer, notified, close, [Symbol.asyncDispose]: close }
 }
