@@ -80,11 +80,21 @@ export type Group = GroupSettings & {
   createdAtMs: number
 }
 
+/** How a group's consumers work through a topic. What each means is with `subscribeRequest` in `core/protocol/admin.ts`. */
 export type SubscriptionSettings = {
   threadSize: number
   consumerBatchSize: number
   pullBatchSize: number
   maxPullTimeSeconds: number
+  tag: string
+  delayProcessTimeSeconds: number
+  timeoutSeconds: number
+  retryCount: number
+  retryDelaySeconds: number
+  retryBackoffRate: number
+  maxRetryDelaySeconds: number
+  retryInPlace: boolean
+  trace: boolean
 }
 
 export type Subscription = SubscriptionSettings & { groupName: string; topicName: string; topicId: number }

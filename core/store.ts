@@ -106,8 +106,11 @@ export interface RegistryStore {
   createGroup(group: Group): Promise<'created' | 'exists' | 'unknown_origin'>
   /** Replaces who of a group's members may be given queues; raises `metaVersion`, `version` and `rebalanceAsked`. */
   updateGroup(groupName: string, settings: GroupSettings): Promise<'updated' | 'unknown_group'>
-  /** Forgets a group whose subscriptions and queue offsets have been removed before, and that it was a copy. */
-  removeGroup(group: Group): Promise<'removed' | 'unknown_group'>
+  /**
+   * Forgets a group whose subscriptions and queue offsets have been removed before, and that it was a copy. `conflict`: it
+   * is not as the caller read it; somebody has joined it perhaps, or subscribed it to a topic.
+   */
+  removeGroup(group: Group): Promise<'removed' | 'unknown_group' | 'conflict'>
   /** Names in order, after `after`, at most `limit`. Copies for one consumer are not among them. */
   listGroups(page: { after?: string; limit: number }): Promise<string[]>
   /** Everything of a group in one consistent read. */

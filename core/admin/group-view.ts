@@ -2,7 +2,9 @@ import { readGroup } from '../client/find.ts'
 import type { Core } from '../core.ts'
 import { hasOwnOffsets } from '../group/copy-names.ts'
 import { selectMembers } from '../group/members.ts'
-import { findAppendTime } from '../log/seek.ts'
+import { findBacklog } from '../group/stalls.ts'
+import { settingsOf } from '../group/subscriptions.ts'
+import { unhandledTopics } from '../group/unhandled.ts'
 import type { Consumer, GroupSnapshot, Member, QueueOffset } from '../model.ts'
 import type { GroupQueueView, GroupView } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
@@ -38,8 +40,6 @@ export async function getGroup(core: Core, groupName: string): Promise<GroupView
     Promise.all(offsets.map(async offset => viewQueue(core, members, offset, (await ends.get(offset.queueId)) ?? 1))),
   ])
   const able = selectMembers(snapshot)
-  const handled = new Set(able.flatMap(member => member.topicNames))
-  const topicNames = subscriptions.map(subscription => subscription.topicName)
   const { name, mode, allowedIps, deniedIps, maxConsumers, origin, rbVersion, metaVersion, version } = group
   return {
     name,
@@ -52,8 +52,8 @@ export async function getGroup(core: Core, groupName: string): Promise<GroupView
     rbVersion,
     metaVersion,
     version,
-    subscriptions: subscriptions.map(({ groupName: _group, topicId: _id, ...settings }) => settings),
-    unhandledTopics: mode === 'claimed' ? [] : topicNames.filter(topicName => !handled.has(topicName)),
+    subscriptions: subscriptions.map(each => ({ topicName: each.topicName, ...settingsOf(each) })),
+    unhandledTopics: unhandledTopics(snapshot),
     members: members.map(member => viewMember(member, able.includes(member), consumers)),
     queues,
   }
@@ -73,7 +73,7 @@ function viewMember(member: Member, isAble: boolean, consumers: readonly Consume
   }
 }
 
-/** A queue whose messages have waited for so long without progress is shown as stalled. */
+/** Long for a person who looks at the queue; the alarm has more patience. */
 const stalledAfterMs = 60_000
 
 async function viewQueue(
@@ -84,22 +84,18 @@ async function viewQueue(
 ): Promise<GroupQueueView> {
   const { topicName, queueId, queueOffsetId, offset, offsetVersion, consumerId, claim, isStopped, committedAtMs } =
     queue
-  const lag = Math.max(0, end - 1 - offset)
-  const waitingSinceMs = lag > 0 ? await findAppendTime(core.store, queueId, offset + 1) : undefined
-  const isOverdue = (sinceMs: number) => core.clock.now() - sinceMs > stalledAfterMs
-  const owner = members.find(member => member.consumerId === consumerId)?.consumerName ?? `consumer ${consumerId}`
+  const owner = members.find(member => member.consumerId === consumerId)
   return {
     topicName,
     queueId,
     queueOffsetId,
     offset,
     offsetVersion,
-    ...(consumerId !== 0 && { consumerName: owner }),
+    ...(consumerId !== 0 && { consumerName: owner?.consumerName ?? `consumer ${consumerId}` }),
+    ...(owner?.instanceId !== undefined && { instanceId: owner.instanceId }),
     ...(claim && { claimant: claim.claimant, claimedUntilMs: claim.untilMs }),
     isStopped,
-    lag,
-    ...(waitingSinceMs !== undefined && { waitingSinceMs }),
     ...(committedAtMs !== undefined && { committedAtMs }),
-    isStalled: !isStopped && waitingSinceMs !== undefined && isOverdue(waitingSinceMs) && isOverdue(committedAtMs ?? 0),
+    ...(await findBacklog(core, queue, end, stalledAfterMs)),
   }
 }

@@ -1,19 +1,31 @@
 import { isName } from '../client/find.ts'
 import { type Core, groupHasChanged } from '../core.ts'
 import { alignCopies } from '../group/copies.ts'
-import { addSubscription, endSubscription } from '../group/subscriptions.ts'
+import { addSubscription, endSubscription, settingsOf } from '../group/subscriptions.ts'
 import type { GroupSnapshot, SubscriptionSettings } from '../model.ts'
 import type { GroupView, SubscribeRequest } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
 import { getGroup, requireGroup } from './group-view.ts'
 import { requireTopic } from './topics.ts'
 
-/** PMQ's defaults, where they make sense: 5 handler calls at once, one message each, pulls of 50, pauses up to 5 s. */
+/**
+ * PMQ's defaults, where they make sense: 5 handler calls at once, one message each, pulls of 50, pauses up to 5 s; three
+ * retries a minute apart.
+ */
 export const defaultSubscription: SubscriptionSettings = {
   threadSize: 5,
   consumerBatchSize: 1,
   pullBatchSize: 50,
   maxPullTimeSeconds: 5,
+  tag: '',
+  delayProcessTimeSeconds: 0,
+  timeoutSeconds: 0,
+  retryCount: 3,
+  retryDelaySeconds: 60,
+  retryBackoffRate: 1,
+  maxRetryDelaySeconds: 3600,
+  retryInPlace: false,
+  trace: false,
 }
 
 /**
@@ -29,7 +41,7 @@ export async function subscribe(
   const snapshot = await requireOriginal(core, groupName)
   const topic = await requireTopic(core, topicName)
   const current = snapshot.subscriptions.find(subscription => subscription.topicName === topicName)
-  const settings = withDefaults(request, current ?? defaultSubscription)
+  const settings = withSettings(request, current ? settingsOf(current) : defaultSubscription)
   if (current) {
     // Whoever dies before the copies have them leaves a rebalance that is owed, which passes them on.
     if (snapshot.copies.length > 0) await core.store.askRebalance(groupName)
@@ -41,13 +53,15 @@ export async function subscribe(
   return getGroup(core, groupName)
 }
 
-function withDefaults(request: SubscribeRequest, defaults: SubscriptionSettings): SubscriptionSettings {
-  return {
-    threadSize: request.threadSize ?? defaults.threadSize,
-    consumerBatchSize: request.consumerBatchSize ?? defaults.consumerBatchSize,
-    pullBatchSize: request.pullBatchSize ?? defaults.pullBatchSize,
-    maxPullTimeSeconds: request.maxPullTimeSeconds ?? defaults.maxPullTimeSeconds,
+function withSettings(request: SubscribeRequest, current: SubscriptionSettings): SubscriptionSettings {
+  const settings: SubscriptionSettings = Object.assign({}, current, request)
+  const { tag, retryDelaySeconds, maxRetryDelaySeconds } = settings
+  if (retryDelaySeconds > maxRetryDelaySeconds) {
+    const both = `retryDelaySeconds (${retryDelaySeconds}) must not be above maxRetryDelaySeconds (${maxRetryDelaySeconds})`
+    throw new PmqError('bad_request', both)
   }
+  // A store need not take what is no Unicode: half a surrogate pair is replaced.
+  return { ...settings, tag: tag.toWellFormed() }
 }
 
 /**

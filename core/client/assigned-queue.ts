@@ -13,15 +13,18 @@ export function toAssignedQueue(offset: QueueOffset, subscription: Subscription)
     originTopicName: offset.topicName,
     topicType: 1,
     topicId: subscription.topicId,
-    delayProcessTime: 0,
+    delayProcessTime: subscription.delayProcessTimeSeconds,
     threadSize: subscription.threadSize,
     pullBatchSize: subscription.pullBatchSize,
     consumerBatchSize: subscription.consumerBatchSize,
-    retryCount: 0,
+    // PMQ's client handles a message of a fail queue only while its own count is below this (N retries are N - 1 there).
+    retryCount: subscription.retryCount + 1,
     stopFlag: offset.isStopped ? 1 : 0,
-    traceFlag: 0,
+    traceFlag: subscription.trace ? 1 : 0,
     lastId: 0,
     maxPullTime: subscription.maxPullTimeSeconds,
-    timeout: 0,
+    timeout: subscription.timeoutSeconds,
+    ...(subscription.tag && { tag: subscription.tag }),
+    ...(subscription.retryInPlace && { retryInPlace: true }),
   }
 }

@@ -37,6 +37,7 @@ export async function pullData(core: Core, request: PullRequest): Promise<PullAn
     ...(bySize ? { batches: found.batches } : { msgs: toMessages(core, request, found.batches, maxMessages) }),
     ...(found.skipped > 0 && { skipped: found.skipped }),
     ...(group && { version: group.version }),
+    ...(bySize && { nowMs: core.clock.now() }),
   }
 }
 

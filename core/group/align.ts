@@ -4,7 +4,7 @@ import type { GroupSnapshot, Subscription } from '../model.ts'
 import { kindOf } from './copy-names.ts'
 import { moveOf } from './handover.ts'
 import { alignOffsets } from './offsets.ts'
-import { addSubscription, endSubscription, tellAssignment } from './subscriptions.ts'
+import { addSubscription, endSubscription, settingsOf, tellAssignment } from './subscriptions.ts'
 
 const copiesAtOnce = 25
 const maxRuns = 10
@@ -52,7 +52,8 @@ async function alignCopy(
   for (const topicName of ended) await endSubscription(core, copy, topicName)
   let [hasNew, hasSettings] = [false, false]
   for (const subscription of wanted) {
-    const { topicName, groupName: _source, topicId: _id, ...settings } = subscription
+    const { topicName } = subscription
+    const settings = settingsOf(subscription)
     const own = copy.subscriptions.find(candidate => candidate.topicName === topicName)
     if (own === undefined) {
       const topic = await store.readTopic(topicName)

@@ -41,6 +41,12 @@ export async function addSubscription(
   else if (outcome === 'unknown_group') await forgetOffsets(core, beginning.added, topic.name)
 }
 
+/** The settings of a subscription, without what it is of. */
+export function settingsOf(subscription: Subscription): SubscriptionSettings {
+  const { groupName: _group, topicName: _topic, topicId: _id, ...settings } = subscription
+  return settings
+}
+
 type Beginning = {
   /** By queue, the last message that the group does not want to see. */
   newest: Map<number, number>

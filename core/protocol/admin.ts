@@ -60,28 +60,50 @@ export const createGroupRequest = v.strictObject({
   mode: v.optional(groupMode, 'balanced'),
   ...groupSettings,
 })
-export const updateGroupRequest = v.strictObject(groupSettings)
+export const updateGroupRequest = v.strictObject({
+  /** May be given, and must be the group's then. */
+  mode: v.optional(groupMode),
+  ...groupSettings,
+})
 export const groupListView = v.object({ groups: v.array(v.string()) })
 
-/** Settings of a subscription: how a consumer works through the topic's queues. Changing them needs no restart. */
-export const subscribeRequest = v.strictObject({
+const seconds = wholeNumber(0, limits.maxDelaySeconds)
+const subscriptionSettings = {
   /** Handler calls at once for one queue. Default 5. */
-  threadSize: v.optional(wholeNumber(1, limits.maxThreadSize)),
+  threadSize: wholeNumber(1, limits.maxThreadSize),
   /** Messages given to one handler call. Default 1. */
-  consumerBatchSize: v.optional(wholeNumber(1, limits.maxConsumerBatchSize)),
+  consumerBatchSize: wholeNumber(1, limits.maxConsumerBatchSize),
   /** Width of the window that a PMQ client pulls, in offsets. Default 50. */
-  pullBatchSize: v.optional(wholeNumber(1, limits.maxPullMessages)),
+  pullBatchSize: wholeNumber(1, limits.maxPullMessages),
   /** The longest pause between two pulls of an empty queue, in seconds. Default 5. */
-  maxPullTimeSeconds: v.optional(wholeNumber(1, limits.maxMaxPullTimeSeconds)),
-})
+  maxPullTimeSeconds: wholeNumber(1, limits.maxMaxPullTimeSeconds),
+  /** Only messages with one of these tags, separated by commas, are handled. Default empty: all are. */
+  tag: text(limits.maxTagListLength),
+  /** Messages are handled so long after they were appended, in seconds. Default 0. */
+  delayProcessTimeSeconds: seconds,
+  /** How long a handler call may take before it counts as failed, in seconds; 0: as long as it likes. Default 0. */
+  timeoutSeconds: seconds,
+  /** A message that failed is handled so many times more. Then it is a dead letter. Default 3. */
+  retryCount: wholeNumber(0, limits.maxRetryCount),
+  /** How long after a failure it is handled again, in seconds. Default 60. */
+  retryDelaySeconds: seconds,
+  /** What that is multiplied with for each further failure. Default 1: it stays the same. */
+  retryBackoffRate: v.pipe(v.number(), v.minValue(1), v.maxValue(limits.maxRetryBackoffRate)),
+  /** The most that it grows to, in seconds; not below `retryDelaySeconds`. Default 3600. */
+  maxRetryDelaySeconds: seconds,
+  /**
+   * Strict order: a failed message is handled again where it is, and the queue waits for it. PMQ's clients do not know of
+   * it. Default false.
+   */
+  retryInPlace: v.boolean(),
+  /** PMQ's clients report each step that they take. Default false. */
+  trace: v.boolean(),
+}
 
-export const subscriptionView = v.object({
-  topicName: v.string(),
-  threadSize: wholeNumber(1),
-  consumerBatchSize: wholeNumber(1),
-  pullBatchSize: wholeNumber(1),
-  maxPullTimeSeconds: wholeNumber(1),
-})
+/** Settings of a subscription. A setting that is not given stays as it is. Changing them needs no restart. */
+export const subscribeRequest = v.partial(v.strictObject(subscriptionSettings))
+
+export const subscriptionView = v.object({ topicName: v.string(), ...subscriptionSettings })
 export const memberView = v.object({
   consumerId: wholeNumber(1),
   consumerName: v.string(),
@@ -101,6 +123,8 @@ export const groupQueueView = v.object({
   offsetVersion: wholeNumber(),
   /** Name of the consumer that owns the queue; absent: nobody does. */
   consumerName: v.optional(v.string()),
+  /** The place in the group that its owner has taken. */
+  instanceId: v.optional(v.string()),
   /** Who has claimed the queue, and until when. */
   claimant: v.optional(v.string()),
   claimedUntilMs: v.optional(wholeNumber()),

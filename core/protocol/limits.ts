@@ -51,4 +51,10 @@ export const limits = {
   maxThreadSize: 50,
   maxConsumerBatchSize: 500,
   maxMaxPullTimeSeconds: 60,
+  /** A subscription's list of tags, in characters. */
+  maxTagListLength: 1000,
+  /** Delays and time-outs of a subscription: half a day. */
+  maxDelaySeconds: 43_200,
+  maxRetryCount: 100,
+  maxRetryBackoffRate: 10,
 } as const

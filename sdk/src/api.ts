@@ -1,5 +1,6 @@
 import type { CommitRequest, CommitResponse } from '../../core/protocol/commit.ts'
 import type { endpoints } from '../../core/protocol/endpoints.ts'
+import type { FailuresRequest, FailuresResponse } from '../../core/protocol/failures.ts'
 import type {
   DeregisterRequest,
   DeregisterResponse,
@@ -30,6 +31,7 @@ type Calls = {
   getConsumerGroupPolling: [PollRequest, PollResponse]
   pullData: [PullRequest, PullResponse]
   commitOffset: [CommitRequest, CommitResponse]
+  publishAndUpdateResultFailMsg: [FailuresRequest, FailuresResponse]
 }
 
 /** The name of a request, as events give it. */
@@ -51,7 +53,10 @@ const paths = {
   getConsumerGroupPolling: '/api/client/consumer/getConsumerGroupPolling',
   pullData: '/api/client/consumer/pullData',
   commitOffset: '/api/client/consumer/commitOffset',
-} as const satisfies { [Name in Operation]: (typeof endpoints)[Name]['path'] }
+  publishAndUpdateResultFailMsg: '/api/client/consumer/publishAndUpdateResultFailMsg',
+} as const satisfies {
+  [Name in Operation]: Name extends keyof typeof endpoints ? (typeof endpoints)[Name]['path'] : string
+}
 
 /** Gives the endpoints their types and adds to each request who asks. */
 export function createApi(transport: Transport, identity: Identity): Api {
@@ -80,6 +85,7 @@ export function createApi(transport: Transport, identity: Identity): Api {
     getConsumerGroupPolling: call('getConsumerGroupPolling'),
     pullData: call('pullData'),
     commitOffset: call('commitOffset'),
+    publishAndUpdateResultFailMsg: call('publishAndUpdateResultFailMsg'),
   }
 }
 

@@ -7,6 +7,7 @@ import { containListener, type EventListener } from './events.ts'
 import { createFailover } from './failover.ts'
 import { describeClient } from './identity.ts'
 import type { Listeners } from './listeners.ts'
+import type { NotifyHint } from './notify/hints.ts'
 import { type Check, invalidOption, isFunction, isObject, isText, resolveOptions, wholeNumber } from './options.ts'
 import { type CloseOptions, createProducer, type Producer } from './producer.ts'
 import type { ProducerOptions } from './producer-options.ts'
@@ -52,6 +53,12 @@ export interface Client extends AsyncDisposable {
   producer(options?: ProducerOptions): Producer
   /** Makes a consumer. It does nothing until its `start`. */
   consumer(options: ConsumerOptions): Consumer
+  /**
+   * Takes hints that there are messages, such as those of a notify receiver: consumers that pause between their pulls of
+   * these queues pull at once. A queue's id is its own whatever the group, so each consumer that has it is woken. Harmless
+   * at any time, and twice. Can be passed on without its object.
+   */
+  notified(hints: readonly NotifyHint[]): void
   /**
    * Stops all consumers, closes all producers, ends the connections: the process can exit then. With `timeoutMs` each
    * producer has this long, from when the consumers have stopped. Safe to call twice; never rejects.
@@ -145,6 +152,11 @@ export function createClient(given: ClientOptions): Client {
     return made
   }
 
+  function notified(hints: readonly NotifyHint[]) {
+    const queueIds = hints.flatMap(hint => hint.queueIds)
+    for (const made of consumers) made.hint(queueIds)
+  }
+
   function checkOpen() {
     if (closed) throw new PmqClientError('closed', 'The client is closed.')
   }
@@ -162,7 +174,7 @@ export function createClient(given: ClientOptions): Client {
   }
 
   const { publish, publishAsync } = addProducer({})
-  return { publish, publishAsync, producer, consumer, close, [Symbol.asyncDispose]: () => close() }
+  return { publish, publishAsync, producer, consumer, notified, close, [Symbol.asyncDispose]: () => close() }
 }
 
 /** A transport to each of the servers, and a choice among them where there are several. */

@@ -1,4 +1,5 @@
 import { limits } from '../../core/protocol/limits.ts'
+import { type ConsumerListeners, checkListeners } from './consumer-listeners.ts'
 import type { EventListener } from './events.ts'
 import type { MessageHandler } from './message.ts'
 import {
@@ -6,8 +7,10 @@ import {
   invalidOption,
   isBoolean,
   isFunction,
+  isObject,
   isText,
   matching,
+  oneOf,
   resolveOptions,
   wholeNumber,
 } from './options.ts'
@@ -59,9 +62,33 @@ export type ConsumerOptions = {
   revokeTimeoutMs?: number | undefined
   /** The longest time between two heartbeats, in milliseconds; less where the service asks for it. @default 10000 */
   heartbeatIntervalMs?: number | undefined
+  /**
+   * What keeps its order. `queue`: calls of a queue begin in offset order, `threadSize` of them side by side. `key`:
+   * besides, no two messages of one key are ever handled at the same time, however great `threadSize` is: a call gets
+   * one message of a key at most, and the next one waits for the end of the call, also while its failure is repeated in
+   * place or brought to the fail topic. Other keys, and messages without one, go on, as far as the buffer reaches. For all
+   * topics, or by topic.
+   * @default 'queue'
+   */
+  ordering?: Ordering | Readonly<Record<string, Ordering>> | undefined
+  /**
+   * `auto`: what handlers are done with is committed. `manual`: only what a handler's `context.commit` says, and what was
+   * passed over before that. A call that fails is repeated in place then. What was handed out and is not committed counts
+   * as being worked on: it bounds what is handed out (`maxBufferedMessages`, `maxBufferedBytes`), and a stop gives it its
+   * time to be committed.
+   * @default 'auto'
+   */
+  commit?: 'auto' | 'manual' | undefined
+  /** Called around the handler. @default none */
+  listeners?: ConsumerListeners | undefined
+  /** After how long a handler call that runs is told as slow, and how often again, in milliseconds. @default 300000 */
+  warnTimeoutMs?: number | undefined
   /** Takes the events of this consumer, in place of the client's listener. */
   onEvent?: EventListener | undefined
 }
+
+/** What keeps its order: the queue, or each key too. */
+export type Ordering = 'queue' | 'key'
 
 /** Consumer options with none left out. */
 export type ResolvedConsumerOptions = {
@@ -85,8 +112,15 @@ export const consumerDefaults: Omit<ResolvedConsumerOptions, 'groupName' | 'topi
   revokeTimeoutMs: 50_000,
   // A third of the 30 s after which the service gives a consumer up.
   heartbeatIntervalMs: 10_000,
+  ordering: 'queue',
+  commit: 'auto',
+  listeners: {},
+  // PMQ's.
+  warnTimeoutMs: 300_000,
   onEvent: undefined,
 }
+
+const isOrdering = oneOf('queue', 'key')
 
 const checks: Record<keyof ConsumerOptions, Check> = {
   groupName: isText,
@@ -107,6 +141,15 @@ const checks: Record<keyof ConsumerOptions, Check> = {
   stopTimeoutMs: wholeNumber(0, 3_600_000),
   revokeTimeoutMs: wholeNumber(0, 3_600_000),
   heartbeatIntervalMs: wholeNumber(1_000, 15_000),
+  ordering: value => {
+    const orderings = isObject(value) ? [value] : Object.values(value as object)
+    return orderings.every(ordering => isOrdering(ordering) === undefined)
+      ? undefined
+      : "'queue' or 'key', or an object with one of them for each topic"
+  },
+  commit: oneOf('auto', 'manual'),
+  listeners: checkListeners,
+  warnTimeoutMs: wholeNumber(1, 86_400_000),
   onEvent: isFunction,
 }
 
@@ -123,4 +166,10 @@ export function resolveConsumerOptions(given: ConsumerOptions): ResolvedConsumer
   if (Object.keys(options.topics).length === 0)
     throw invalidOption('consumer: topics is missing; give a handler for each topic')
   return options
+}
+
+/** What keeps its order in a topic. */
+export function orderingOf({ ordering }: Pick<ResolvedConsumerOptions, 'ordering'>, topicName: string): Ordering {
+  if (typeof ordering === 'string') return ordering
+  return (Object.hasOwn(ordering, topicName) ? ordering[topicName] : undefined) ?? 'queue'
 }

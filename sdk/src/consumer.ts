@@ -1,17 +1,26 @@
+import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/protocol/clock.ts'
 import type { CommitEntry } from '../../core/protocol/commit.ts'
 import type { AssignedQueue } from '../../core/protocol/membership.ts'
 import { type Api, expectSuccess } from './api.ts'
 import { createCommitter } from './committer.ts'
-import { type ConsumerOptions, type ResolvedConsumerOptions, resolveConsumerOptions } from './consumer-options.ts'
+import {
+  type ConsumerOptions,
+  orderingOf,
+  type ResolvedConsumerOptions,
+  resolveConsumerOptions,
+} from './consumer-options.ts'
 import { containListener, type EventListener } from './events.ts'
+import { type ConsumerHealth, judgeHealth } from './health.ts'
 import { makeConsumerName } from './identity.ts'
 import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import { createMembership } from './membership.ts'
+import { createPauses, type Pauses, type QueueSelection } from './pauses.ts'
 import { createQueueSet } from './queue-set.ts'
 import { traceHandler, tracePull } from './tracing/trace-consumer.ts'
 import type { Tracing } from './tracing/tracing.ts'
-import { createQueueWorker, type QueueStatus } from './worker/queue-worker.ts'
+import type { QueueStatus } from './worker/queue-status.ts'
+import { createQueueWorker } from './worker/queue-worker.ts'
 
 /** Works through the queues that its group assigns to it. */
 export interface Consumer extends AsyncDisposable {
@@ -28,6 +37,19 @@ export interface Consumer extends AsyncDisposable {
    * it waits for the handler.
    */
   stop(options?: StopOptions): Promise<void>
+  /**
+   * Pauses queues of this consumer: nothing of them is pulled and handed out until `resume`; what runs may end. All of
+   * them, or those selected, also those that it is given later: a pause outlives rebalances, resets, and a stop with the
+   * start after it. A queue that is paused stays with this consumer; another one of the group would not pause it.
+   */
+  pause(selection?: QueueSelection): void
+  /** Ends the pause of the same selection; without one, all pauses. */
+  resume(selection?: QueueSelection): void
+  /**
+   * Says that there may be messages in these queues, as a notification does: where one of them is in its pause, it is
+   * pulled at once. Others than its own are passed over. Harmless at any time, twice, and where it is not true.
+   */
+  hint(queueIds: readonly number[]): void
   /** What it is doing now; costs no request. */
   status(): ConsumerStatus
 }
@@ -48,6 +70,7 @@ export type ConsumerStatus = {
   consumerName: string
   /** The id that the service knows it by; undefined while it does not. */
   consumerId: number | undefined
+  health: ConsumerHealth
   queues: QueueStatus[]
 }
 
@@ -70,14 +93,20 @@ export function createConsumer(deps: ConsumerDeps, given: ConsumerOptions): Cons
   const options = resolveConsumerOptions(given)
   const emit = options.onEvent ? containListener(options.onEvent) : deps.emit
   const consumerName = makeConsumerName(deps.clientIp, deps.clock.now(), deps.random)
+  const pauses = createPauses()
   let run: ReturnType<typeof createRun> | undefined
   let leaves = false
+  let isReplaced = false
 
   const lifecycle = createLifecycle({
     async open(signal) {
       deps.onStarted()
       leaves = false
-      run = createRun({ ...deps, emit }, options, consumerName, () => void lifecycle.stop())
+      isReplaced = false
+      run = createRun({ ...deps, emit }, options, consumerName, pauses, () => {
+        isReplaced = true
+        void lifecycle.stop()
+      })
       await run.open(signal)
     },
     async close() {
@@ -101,21 +130,43 @@ export function createConsumer(deps: ConsumerDeps, given: ConsumerOptions): Cons
     },
     stop,
     [Symbol.asyncDispose]: () => stop(),
-    status: () => ({
-      state: lifecycle.state,
-      consumerName,
-      consumerId: run?.membership.consumerId,
-      queues: run?.queues.status() ?? [],
-    }),
+    pause(selection = {}) {
+      pauses.pause(selection)
+      run?.queues.pausesChanged()
+    },
+    resume(selection = {}) {
+      pauses.resume(selection)
+      run?.queues.pausesChanged()
+    },
+    hint: queueIds => run?.queues.hint(queueIds),
+    status() {
+      const queues = run?.queues.status() ?? []
+      const health = judgeHealth({ ...options, ...deps, isReplaced, silentForMs: silentForMs(), queues })
+      return { state: lifecycle.state, consumerName, consumerId: run?.membership.consumerId, health, queues }
+    },
+  }
+
+  /** Only one that is meant to work has to be heard. */
+  function silentForMs(): number | undefined {
+    const heardAtMs = run?.membership.lastHeardAtMs
+    return lifecycle.state === 'running' && heardAtMs !== undefined ? deps.clock.monotonic() - heardAtMs : undefined
   }
 }
 
 /** What exists between a start and a stop: the membership, the queues' workers, and the committer that they share. */
-function createRun(deps: ConsumerDeps, options: ResolvedConsumerOptions, consumerName: string, onReplaced: () => void) {
+function createRun(
+  deps: ConsumerDeps,
+  options: ResolvedConsumerOptions,
+  consumerName: string,
+  pauses: Pauses,
+  onReplaced: () => void,
+) {
   const { api, clock, random, emit, requestTimeoutMs, tracing } = deps
 
   const committer = createCommitter({
     ...options,
+    // Who commits by hand waits for each.
+    syncCommit: options.syncCommit || options.commit === 'manual',
     clock,
     random,
     async send(queueOffsets: CommitEntry[], givesUp, signal) {
@@ -154,6 +205,13 @@ function createRun(deps: ConsumerDeps, options: ResolvedConsumerOptions, consume
       {
         handler: tracing ? traceHandler(tracing, handler) : handler,
         ask: tracing ? tracePull(tracing, ask) : ask,
+        sendFailures: (request, signal) => {
+          const { consumerId } = membership
+          return api.publishAndUpdateResultFailMsg({ consumerId, ...request }, { timeoutMs: requestTimeoutMs, signal })
+        },
+        isPaused: pauses.isPaused,
+        isKeyed: orderingOf(options, queue.originTopicName) === 'key',
+        newPublishId: randomUUID,
         onProgress: committer.changed,
         onRefused(worker, result) {
           queues.refuse(worker, result)
@@ -169,13 +227,15 @@ function createRun(deps: ConsumerDeps, options: ResolvedConsumerOptions, consume
   }
 
   async function ask(queue: AssignedQueue, position: number, signal: AbortSignal) {
-    const { queueId, topicName, consumerGroupName } = queue
+    const { queueId, topicName, consumerGroupName, queueOffsetId, offsetVersion } = queue
     const { maxPullBytes: maxBytes, maxPullWaitMs } = options
+    const { consumerId } = membership
     const waitMs = Math.min(maxPullWaitMs, queue.maxPullTime * 1000)
-    const request = { queueId, offsetStart: position, topicName, consumerGroupName, maxBytes, waitMs }
+    const owner = { consumerId, consumerGroupName, queueOffsetId, offsetVersion }
+    const request = { queueId, offsetStart: position, topicName, ...owner, maxBytes, waitMs }
     const answer = await api.pullData(request, { timeoutMs: requestTimeoutMs + waitMs, signal })
-    membership.sawVersion(expectSuccess('pullData', answer).version)
-    return answer
+    membership.sawVersion(answer.version)
+    return answer.fenced ? answer : expectSuccess('pullData', answer)
   }
 
   return {

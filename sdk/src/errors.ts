@@ -25,6 +25,22 @@ export const clientErrorTable = {
   refused: { retryable: false, inDoubt: false, meaning: 'The service said no; the message carries its words.' },
   expired: { retryable: true, inDoubt: false, meaning: 'The service does not know the consumer any more.' },
   replaced: { retryable: false, inDoubt: false, meaning: 'Another consumer has taken the instanceId of this one.' },
+  fenced: { retryable: false, inDoubt: false, meaning: 'The queue has another owner by now; nothing was recorded.' },
+  handler_timeout: {
+    retryable: true,
+    inDoubt: true,
+    meaning: 'A handler call took longer than its subscription lets it.',
+  },
+  invalid_result: {
+    retryable: true,
+    inDoubt: true,
+    meaning: 'A handler returned neither nothing nor offsets of its messages.',
+  },
+  invalid_commit: {
+    retryable: false,
+    inDoubt: false,
+    meaning: 'What was to be committed was not handed out, or cannot be committed so.',
+  },
   aborted: { retryable: true, inDoubt: true, meaning: 'The caller gave the request up.' },
   closed: { retryable: false, inDoubt: false, meaning: 'The client, producer or transport is closed.' },
   buffer_full: { retryable: true, inDoubt: false, meaning: 'The producer holds as much as it may.' },

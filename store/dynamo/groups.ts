@@ -92,15 +92,27 @@ export function createGroups(context: RegistryContext): Groups {
     },
 
     /** A transaction of 3 or 4 items: 2 write units each. */
-    async removeGroup({ name, origin }: Group) {
-      const clause = expressions({ ConditionExpression: exists })
+    async removeGroup({ name, origin, version, rebalanceAsked }: Group) {
+      const clauses = { nothingWasTold: '#version = :version', nothingWasAsked: '#rebalanceAsked = :rebalanceAsked' }
+      const clause = expressions(
+        { ConditionExpression: allOf(clauses) },
+        { version: num(version), rebalanceAsked: num(rebalanceAsked) },
+      )
       const answer = await requests.transact('removeGroup', 'once', [
-        { Delete: { TableName, Key: itemKey(keys.group(name)), ...clause } },
+        {
+          Delete: {
+            TableName,
+            Key: itemKey(keys.group(name)),
+            ...clause,
+            ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+          },
+        },
         { Delete: { TableName, Key: itemKey(keys.name('group', name)) } },
         { Delete: { TableName, Key: itemKey(keys.awake(name)) } },
         ...(origin ? [{ Delete: { TableName, Key: itemKey(keys.copy(origin.groupName, name)) } }] : []),
       ])
-      return answer.refused ? 'unknown_group' : 'removed'
+      if (!answer.refused) return 'removed'
+      return answer.refusals[0]?.old === undefined ? 'unknown_group' : 'conflict'
     },
 
     /**

@@ -172,6 +172,15 @@ export const settingsAttributes = (settings: SubscriptionSettings): Item => ({
   consumerBatchSize: num(settings.consumerBatchSize),
   pullBatchSize: num(settings.pullBatchSize),
   maxPullTimeSeconds: num(settings.maxPullTimeSeconds),
+  tag: str(settings.tag),
+  delayProcessTimeSeconds: num(settings.delayProcessTimeSeconds),
+  timeoutSeconds: num(settings.timeoutSeconds),
+  retryCount: num(settings.retryCount),
+  retryDelaySeconds: num(settings.retryDelaySeconds),
+  retryBackoffRate: num(settings.retryBackoffRate),
+  maxRetryDelaySeconds: num(settings.maxRetryDelaySeconds),
+  retryInPlace: bool(settings.retryInPlace),
+  trace: bool(settings.trace),
 })
 
 export const itemOfSubscription = (subscription: Subscription): Item => ({
@@ -190,6 +199,15 @@ export const subscriptionOf = (item: Item): Subscription => ({
   consumerBatchSize: numOf(item, 'consumerBatchSize'),
   pullBatchSize: numOf(item, 'pullBatchSize'),
   maxPullTimeSeconds: numOf(item, 'maxPullTimeSeconds'),
+  tag: strOf(item, 'tag'),
+  delayProcessTimeSeconds: numOf(item, 'delayProcessTimeSeconds'),
+  timeoutSeconds: numOf(item, 'timeoutSeconds'),
+  retryCount: numOf(item, 'retryCount'),
+  retryDelaySeconds: numOf(item, 'retryDelaySeconds'),
+  retryBackoffRate: numOf(item, 'retryBackoffRate'),
+  maxRetryDelaySeconds: numOf(item, 'maxRetryDelaySeconds'),
+  retryInPlace: boolOf(item, 'retryInPlace'),
+  trace: boolOf(item, 'trace'),
 })
 
 export const itemOfQueueOffset = (offset: QueueOffset): Item => ({

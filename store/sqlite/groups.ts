@@ -80,9 +80,12 @@ export function createGroups(database: Database, written: Records, durable: Reco
         return 'updated'
       }),
 
-    removeGroup: ({ name, origin }) =>
+    removeGroup: ({ name, origin, version, rebalanceAsked }) =>
       database.write(() => {
-        if (!written.delete(keys.group(name))) return 'unknown_group'
+        const group = written.get<Group>(keys.group(name))
+        if (!group) return 'unknown_group'
+        if (group.version !== version || group.rebalanceAsked !== rebalanceAsked) return 'conflict'
+        written.delete(keys.group(name))
         if (origin) written.delete(keys.copy(origin.groupName, name))
         written.delete(keys.name('group', name))
         written.delete(keys.awake(name))

@@ -4,17 +4,24 @@ import { PmqClientError } from '../../sdk/src/errors.ts'
 import type { ClientEvent } from '../../sdk/src/events.ts'
 import type { Message, MessageHandler } from '../../sdk/src/message.ts'
 import type { Transport } from '../../sdk/src/transport.ts'
+import type { Settings } from './fake-groups.ts'
 import { createFakeService } from './fake-service.ts'
 import { createManualClock, seededRandom } from './manual-clock.ts'
 
-export type Settings = { threadSize?: number; consumerBatchSize?: number; maxPullTime?: number; stopFlag?: 0 | 1 }
-
 /** A service with topic `orders`, group `billing`, and as many consumers of it as a test makes. */
-export function setUp({ queues = 2, settings = {} }: { queues?: number; settings?: Settings } = {}) {
+export function setUp({
+  queues = 2,
+  settings = {},
+  hasFailTopics = false,
+}: {
+  queues?: number
+  settings?: Partial<Settings>
+  hasFailTopics?: boolean
+} = {}) {
   const clock = createManualClock()
   const service = createFakeService(clock)
   const queueIds = service.log.createTopic('orders', queues)
-  service.groups.createGroup('billing', ['orders'], settings)
+  service.groups.createGroup('billing', ['orders'], settings, hasFailTopics)
   let seed = 0
 
   /** A client of its own, as another process would have. */

@@ -1,29 +1,58 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import type { HandlerContext, Message, MessageHandler } from '../../sdk/src/message.ts'
-import { createDispatch } from '../../sdk/src/worker/dispatch.ts'
+import {
+  createDispatch,
+  type DispatchDeps,
+  type DispatchSettings,
+  type FailedCall,
+} from '../../sdk/src/worker/dispatch.ts'
 import { createManualClock, settle } from './manual-clock.ts'
 
-function begin(handler: MessageHandler, { messages = 20, threadSize = 1, consumerBatchSize = 1 } = {}) {
-  const clock = createManualClock()
+type Options = { messages?: number; settings?: Partial<DispatchSettings> } & Partial<
+  Pick<DispatchDeps<undefined>, 'leaving' | 'bringAway' | 'preHandle' | 'postHandle' | 'trace'>
+>
+
+const settingsOf = (settings: Partial<DispatchSettings> = {}) => {
+  return { threadSize: 1, consumerBatchSize: 1, timeout: 0, ...settings }
+}
+const offsetsOf = (messages: readonly Message[]) => messages.map(({ offset }) => offset)
+
+function begin(
+  handler: MessageHandler,
+  { messages = 20, settings, ...options }: Options = {},
+  clock = createManualClock(),
+) {
   const waiting = Array.from({ length: messages }, (_, index) => ({ offset: index + 1 }) as Message)
-  const finished: number[] = []
-  const failed: { first: number | undefined; failures: number; error: unknown; retryInMs: number | undefined }[] = []
-  const dispatch = createDispatch<number>(
+  const finished: number[][] = []
+  const failed: FailedCall[] = []
+  const slow: [number[], number][] = []
+  const dispatch = createDispatch<undefined>(
     {
       handler,
-      queue: { groupName: 'g', topicName: 'orders', queueId: 7 },
-      take: max => waiting.splice(0, max),
-      started: lastOffset => lastOffset,
-      finished: lastOffset => finished.push(lastOffset),
-      onFailed: ({ messages: [first], ...failure }) => failed.push({ first: first?.offset, ...failure }),
+      queue: { groupName: 'g', topicName: 'orders', queueId: 7, commit: () => Promise.reject(new Error('none')) },
+      take(max) {
+        const taken = waiting.splice(0, max)
+        return taken.length > 0 ? { messages: taken, mark: undefined } : undefined
+      },
+      finished: done => finished.push(offsetsOf(done)),
+      stillOpen: open => open,
+      leaving: () => [],
+      bringAway: () => assert.fail(),
+      onFailed: failure => failed.push(failure),
+      onSlow: (calls, runningMs) => slow.push([offsetsOf(calls), runningMs]),
+      preHandle: undefined,
+      postHandle: undefined,
+      trace: { isOn: false, tell: () => assert.fail() },
+      warnTimeoutMs: 300_000,
       clock,
       random: () => 0,
+      ...options,
     },
-    { threadSize, consumerBatchSize },
+    settingsOf(settings),
   )
   dispatch.pump()
-  return { clock, waiting, finished, failed, dispatch }
+  return { clock, waiting, finished, failed, slow, dispatch }
 }
 
 /** A handler as JavaScript may have it. */
@@ -43,7 +72,7 @@ function controlled() {
 suite('dispatching', () => {
   test('runs up to threadSize calls at once, each with up to consumerBatchSize messages, in offset order', async () => {
     const { calls, handler, offsets } = controlled()
-    begin(handler, { messages: 7, threadSize: 2, consumerBatchSize: 3 })
+    begin(handler, { messages: 7, settings: { threadSize: 2, consumerBatchSize: 3 } })
     await settle()
     assert.deepEqual(offsets(), [
       [1, 2, 3],
@@ -56,7 +85,7 @@ suite('dispatching', () => {
 
   test('starts no more calls than there are messages for', async () => {
     const { handler, offsets } = controlled()
-    begin(handler, { messages: 4, threadSize: 50, consumerBatchSize: 3 })
+    begin(handler, { messages: 4, settings: { threadSize: 50, consumerBatchSize: 3 } })
     await settle()
     assert.deepEqual(offsets(), [[1, 2, 3], [4]])
   })
@@ -71,7 +100,8 @@ suite('dispatching', () => {
 
   const endings: [string, MessageHandler][] = [
     ['returns nothing', () => undefined],
-    ['returns a value', untyped(() => 'done')],
+    ['returns null', untyped(() => null)],
+    ['returns an empty array', () => []],
     ['resolves', async () => undefined],
     // biome-ignore lint/suspicious/noThenProperty: a promise of another library.
     ['returns a thenable that is no promise', untyped(() => ({ then: (resolve: () => void) => resolve() }))],
@@ -80,7 +110,7 @@ suite('dispatching', () => {
     test(`messages are done when the handler ${what}`, async () => {
       const { finished } = begin(handler, { messages: 3 })
       await settle()
-      assert.deepEqual(finished, [1, 2, 3])
+      assert.deepEqual(finished, [[1], [2], [3]])
     })
   }
 
@@ -110,10 +140,13 @@ suite('dispatching', () => {
         for (const { offset } of messages) seen.push(offset)
         return messages[0]?.offset === 1 && left-- > 0 ? fail() : undefined
       })
-      const { clock, finished, failed } = begin(handler, { messages: 4, consumerBatchSize: 2 })
+      const { clock, finished, failed } = begin(handler, { messages: 4, settings: { consumerBatchSize: 2 } })
       await clock.advance(10_000)
       assert.deepEqual(seen, [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 3, 4])
-      assert.deepEqual(finished, [2, 4])
+      assert.deepEqual(finished, [
+        [1, 2],
+        [3, 4],
+      ])
       assert.equal(failed.length, 4)
     })
   }
@@ -129,7 +162,7 @@ suite('dispatching', () => {
       [100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000, 30_000],
     )
     assert.deepEqual(
-      failed.slice(0, 3).map(({ first, failures }) => [first, failures]),
+      failed.slice(0, 3).map(({ failed: [first], failures }) => [first?.offset, failures]),
       [
         [1, 1],
         [1, 2],
@@ -139,18 +172,18 @@ suite('dispatching', () => {
     isFailing = false
     await clock.advance(30_000)
     isFailing = true
-    assert.equal(failed.filter(({ first }) => first !== 1).length, 0)
+    assert.equal(failed.filter(({ failed: [first] }) => first?.offset !== 1).length, 0)
   })
 
   test('a failing call keeps its slot: with one slot the order stays strict, with more the others go on', async () => {
     for (const [threadSize, expected] of [
       [1, []],
-      [2, [2, 3, 4, 5]],
+      [2, [[2], [3], [4], [5]]],
     ] as const) {
       const handler: MessageHandler = ([message]) => {
         if (message?.offset === 1) throw new Error('no')
       }
-      const { clock, finished, dispatch } = begin(handler, { messages: 5, threadSize })
+      const { clock, finished, dispatch } = begin(handler, { messages: 5, settings: { threadSize } })
       await clock.advance(5_000)
       assert.deepEqual(finished, expected)
       assert.equal(dispatch.running, 1)
@@ -166,7 +199,7 @@ suite('dispatching', () => {
         ;(messages as Message[]).length = 0
         if (seen.length < 3) throw new Error('no')
       },
-      { messages: 4, consumerBatchSize: 4 },
+      { messages: 4, settings: { consumerBatchSize: 4 } },
     )
     await clock.advance(1_000)
     assert.deepEqual(seen, [4, 4, 4])
@@ -176,9 +209,9 @@ suite('dispatching', () => {
     const { calls, handler, offsets } = controlled()
     const { dispatch } = begin(handler, { messages: 12 })
     await settle()
-    dispatch.update({ threadSize: 3, consumerBatchSize: 2 })
+    dispatch.update(settingsOf({ threadSize: 3, consumerBatchSize: 2 }))
     assert.deepEqual(offsets(), [[1], [2, 3], [4, 5]])
-    dispatch.update({ threadSize: 1, consumerBatchSize: 5 })
+    dispatch.update(settingsOf({ threadSize: 1, consumerBatchSize: 5 }))
     calls[0]?.resolve()
     calls[1]?.resolve()
     await settle()
@@ -190,14 +223,14 @@ suite('dispatching', () => {
 
   test('while paused nothing is started and nothing repeated; what runs may end', async () => {
     const { calls, handler } = controlled()
-    const { clock, dispatch, finished } = begin(handler, { threadSize: 2 })
+    const { clock, dispatch, finished } = begin(handler, { settings: { threadSize: 2 } })
     await settle()
     dispatch.setPaused(true)
     calls[0]?.reject(new Error('no'))
     calls[1]?.resolve()
     await clock.advance(60_000)
     assert.equal(calls.length, 2)
-    assert.deepEqual(finished, [2])
+    assert.deepEqual(finished, [[2]])
     dispatch.setPaused(false)
     await settle()
     assert.deepEqual(
@@ -208,7 +241,7 @@ suite('dispatching', () => {
 
   test('stop starts nothing more, repeats nothing, and waits for what runs', async () => {
     const { calls, handler } = controlled()
-    const { clock, dispatch, finished, failed } = begin(handler, { threadSize: 3 })
+    const { clock, dispatch, finished, failed } = begin(handler, { settings: { threadSize: 3 } })
     await settle()
     calls[0]?.reject(new Error('before the stop'))
     await settle()
@@ -225,7 +258,7 @@ suite('dispatching', () => {
     await dispatch.stop()
     await clock.advance(60_000)
     assert.equal(calls.length, 3)
-    assert.deepEqual(finished, [2])
+    assert.deepEqual(finished, [[2]])
     assert.deepEqual(
       failed.map(({ retryInMs }) => retryInMs),
       [100, undefined],
@@ -234,11 +267,12 @@ suite('dispatching', () => {
 
   test('abandoned calls see their signal abort, and nothing comes of what they end with', async () => {
     const { calls, handler } = controlled()
-    const { dispatch, finished, failed } = begin(handler, { threadSize: 2 })
+    const { dispatch, finished, failed } = begin(handler, { settings: { threadSize: 2 } })
     await settle()
     const early = calls[0]?.context.signal
-    dispatch.abandon()
-    assert.equal(early?.aborted, true)
+    const reason = new Error('given up')
+    dispatch.abandon(reason)
+    assert.deepEqual([early?.aborted, early?.reason], [true, reason])
     assert.equal(calls[1]?.context.signal.aborted, true)
     calls[0]?.resolve()
     calls[1]?.reject(new Error('late'))
@@ -250,31 +284,19 @@ suite('dispatching', () => {
     let handled = 0
     let turnsBefore = 0
     let turns = 0
-    const clock = createManualClock()
     let nowMs = 0
-    const dispatch = createDispatch<number>(
-      {
-        handler: () => {
-          nowMs += 1
-          handled++
-        },
-        queue: { groupName: 'g', topicName: 't', queueId: 1 },
-        take: () => (handled < 100 ? [{ offset: handled + 1 } as Message] : []),
-        started: lastOffset => lastOffset,
-        finished: () => undefined,
-        onFailed: () => undefined,
-        clock: { ...clock, monotonic: () => nowMs },
-        random: () => 0,
-      },
-      { threadSize: 1, consumerBatchSize: 1 },
-    )
+    const clock = { ...createManualClock(), monotonic: () => nowMs }
     const turn = () => {
       turns++
       if (handled < 100) setImmediate(turn)
       else turnsBefore = turns
     }
     setImmediate(turn)
-    dispatch.pump()
+    const handler = () => {
+      nowMs += 1
+      handled++
+    }
+    begin(handler, { messages: 100 }, clock)
     while (turnsBefore === 0) await settle()
     assert.ok(turns >= 10, `${turns} turns`)
   })

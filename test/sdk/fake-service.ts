@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { CommitRequest } from '../../core/protocol/commit.ts'
+import type { FailuresRequest } from '../../core/protocol/failures.ts'
 import type {
   DeregisterRequest,
   HeartbeatRequest,
@@ -35,7 +36,8 @@ export type AnyRequest = PublishRequest &
   HeartbeatRequest &
   PollRequest &
   PullRequest &
-  CommitRequest
+  CommitRequest &
+  FailuresRequest
 
 /** A stand-in for the service, in process: real rules for what the client relies on, and faults on demand. */
 export function createFakeService(clock: ManualClock) {
@@ -122,6 +124,8 @@ export function createFakeService(clock: ManualClock) {
       }
       case 'commitOffset':
         return groups.commit(request)
+      case 'publishAndUpdateResultFailMsg':
+        return groups.takeFailures(request)
     }
   }
 

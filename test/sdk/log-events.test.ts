@@ -8,7 +8,14 @@ import type { Message } from '../../sdk/src/message.ts'
 import { setUp } from './consumer-setup.ts'
 
 const queue = { groupName: 'billing', topicName: 'orders', queueId: 1 }
-const failed = { type: 'handler_failed', firstOffset: 1, lastOffset: 2, failures: 3, ...queue } as const
+const failed = {
+  type: 'handler_failed',
+  firstOffset: 1,
+  lastOffset: 2,
+  failedOffsets: [1],
+  failures: 3,
+  ...queue,
+} as const
 
 /** Pino itself, into memory. */
 function toPino(options?: LogEventsOptions) {
@@ -71,6 +78,13 @@ suite('events in a log', () => {
     listen({ ...failed, error: undefined, failures: [1, 2] } as unknown as ClientEvent)
     assert.ok(!/4711|token/.test(written.join()))
     assert.deepEqual(lines()[1].failures, [1, 2])
+  })
+
+  test('of a trace have the places and ids of messages, and nothing else of them', () => {
+    const { listen, lines } = toPino()
+    const message = { offset: 1, traceId: 't', bizId: 'b', body: 'card 4711' }
+    listen({ type: 'trace', step: 'began', ...queue, messages: [message] })
+    assert.deepEqual(lines()[0].messages, [{ offset: 1, traceId: 't', bizId: 'b' }])
   })
 
   test('have the levels that the options name, or none', () => {

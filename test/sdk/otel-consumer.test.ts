@@ -6,12 +6,13 @@ import { PmqClientError } from '../../sdk/src/errors.ts'
 import type { MessageHandler } from '../../sdk/src/message.ts'
 import { openTelemetry } from '../../sdk/src/otel/open-telemetry.ts'
 import type { Tracing } from '../../sdk/src/tracing/tracing.ts'
-import { recorder, type Settings, setUp } from './consumer-setup.ts'
+import { recorder, setUp } from './consumer-setup.ts'
+import type { Settings } from './fake-groups.ts'
 import { useOpenTelemetry } from './otel-setup.ts'
 
 const otel = useOpenTelemetry()
 
-function scene(handler: MessageHandler, settings: Settings = {}, tracing: Tracing = openTelemetry()) {
+function scene(handler: MessageHandler, settings: Partial<Settings> = {}, tracing: Tracing = openTelemetry()) {
   const { consumer, ...rest } = setUp({ queues: 1, settings })
   return { ...rest, ...consumer(handler, {}, { tracing }) }
 }
@@ -112,19 +113,50 @@ suite('a handler call that is traced', () => {
     }
   })
 
-  test('whose result no longer counts says so', async () => {
-    const { clock, client, start, stop } = scene(
-      (_, { signal }) => new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true })),
-    )
+  test('that names messages which failed says how many', async () => {
+    let calls = 0
+    const { clock, log, start, stop } = scene(() => (calls++ === 0 ? [1, 3] : []), {
+      consumerBatchSize: 3,
+      threadSize: 1,
+    })
+    log.put(1, ['a', 'b', 'c'])
     await start()
-    await client.publish('orders', { body: 'a' })
-    await clock.advance(1_000)
-    const stopped = stop()
-    await clock.advance(30_000)
-    await stopped
-    const [handle] = otel.named('handle orders')
-    assert.equal(handle?.status.code, SpanStatusCode.ERROR)
-    assert.notEqual(handle.attributes['error.type'], undefined)
+    await clock.advance(5_000)
+    assert.deepEqual(
+      otel
+        .named('handle orders')
+        .map(({ attributes, status }) => [
+          attributes['pmq.failed_message_count'],
+          attributes['error.type'],
+          status.code,
+        ]),
+      [
+        [2, 'messages_failed', SpanStatusCode.ERROR],
+        [undefined, undefined, SpanStatusCode.UNSET],
+      ],
+    )
+    await stop()
+  })
+
+  test('whose result no longer counts says why', async () => {
+    for (const [timeout, why] of [
+      [5, 'handler_timeout'],
+      [0, 'aborted'],
+    ] as const) {
+      otel.reset()
+      const { clock, client, start, stop } = scene(
+        (_, { signal }) => new Promise(resolve => signal.addEventListener('abort', () => resolve(), { once: true })),
+        { timeout },
+      )
+      await start()
+      await client.publish('orders', { body: 'a' })
+      await clock.advance(5_050)
+      const stopped = stop()
+      await clock.advance(30_000)
+      await stopped
+      const [handle] = otel.named('handle orders')
+      assert.deepEqual([handle?.attributes['error.type'], handle?.status.code], [why, SpanStatusCode.ERROR])
+    }
   })
 
   test('is made in spite of a tracer that fails', async () => {

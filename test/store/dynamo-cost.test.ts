@@ -255,7 +255,7 @@ describe('what the store asks of DynamoDB', { skip: engine.skip ?? false }, () =
       ['removeSubscription', () => store.removeSubscription('orders~1', 'orders', 'consumer_copy'), 'removed', 4],
       ['removeQueueOffset', () => store.removeQueueOffset(offset, 'unsubscribed'), 'removed', 6],
       ['removeGroup', () => store.removeGroup(subEnvCopy), 'removed', 8],
-      ['removeGroup', () => store.removeGroup(group), 'removed', 6],
+      ['removeGroup', async () => store.removeGroup((await store.readGroupRecord('orders')) ?? group), 'removed', 6],
       ['removeQueue', () => store.removeQueue('orders', queueId), 'removed', 1],
     ]
     for (const [operation, act, outcome, writeUnits] of steps) {

@@ -3,7 +3,17 @@ import fc from 'fast-check'
 import type { Group, QueueOffset } from '../../core/model.ts'
 import type { GroupKind, OffsetRemoval, Store } from '../../core/store.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
-import { batchOf, consumerOf, groupOf, memberOf, offsetOf, queueOf, subscriptionOf, topicOf } from './contract.ts'
+import {
+  batchOf,
+  consumerOf,
+  groupOf,
+  memberOf,
+  offsetOf,
+  otherSettings,
+  queueOf,
+  subscriptionOf,
+  topicOf,
+} from './contract.ts'
 
 /**
  * Random sequences of operations, run on the store under test and on a reference (SQLite in memory): every answer has to
@@ -97,11 +107,10 @@ const registryCommands = fc.oneof(
       (store, { group }) =>
         store.updateGroup(group(n), { allowedIps, deniedIps: [], maxConsumers }),
   ),
-  command(
-    'removeGroup',
-    [fc.constantFrom(1, 2, 2, 3, 3, 4, 4)],
-    n => (store, names) => store.removeGroup(groupNumber(names, n)),
-  ),
+  command('removeGroup', [fc.constantFrom(1, 2, 2, 3, 3, 4, 4)], n => async (store, names) => {
+    const group = groupNumber(names, n)
+    return store.removeGroup((await store.readGroupRecord(group.name)) ?? group)
+  }),
   command(
     'subscribe',
     [anyGroup, few, kind],
@@ -121,12 +130,7 @@ const registryCommands = fc.oneof(
     [few, few, few],
     (g, t, threadSize) =>
       (store, { group, topic }) =>
-        store.updateSubscription(group(g), topic(t), {
-          threadSize,
-          consumerBatchSize: 1,
-          pullBatchSize: 10,
-          maxPullTimeSeconds: 1,
-        }),
+        store.updateSubscription(group(g), topic(t), { ...otherSettings, threadSize }),
   ),
   command(
     'addOffset',

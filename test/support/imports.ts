@@ -15,6 +15,7 @@ const layers: Record<string, Layer | 'anything'> = {
     packages: [
       '@aws-sdk/client-dynamodb',
       '@aws-sdk/client-eventbridge',
+      '@aws-lambda-powertools/metrics',
       '@middy/core',
       'aws-lambda',
       'valibot',

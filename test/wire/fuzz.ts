@@ -171,6 +171,15 @@ const fields: Record<string, fc.Arbitrary<unknown>> = {
   consumerBatchSize: mostly(numbers),
   pullBatchSize: mostly(numbers),
   maxPullTimeSeconds: mostly(numbers),
+  tag: mostly(names),
+  delayProcessTimeSeconds: mostly(numbers),
+  timeoutSeconds: mostly(numbers),
+  retryCount: mostly(numbers),
+  retryDelaySeconds: mostly(numbers),
+  retryBackoffRate: mostly(fc.constantFrom(1, 1.5, 11)),
+  maxRetryDelaySeconds: mostly(numbers),
+  retryInPlace: mostly(fc.boolean()),
+  trace: mostly(fc.boolean()),
 }
 
 /** JSON of some of an endpoint's fields, and now and then of one that it does not know. */

@@ -59,7 +59,7 @@ suite('what a poll answers', () => {
               threadSize: 5,
               pullBatchSize: 50,
               consumerBatchSize: 1,
-              retryCount: 0,
+              retryCount: 4,
               stopFlag: 0,
               traceFlag: 0,
               lastId: 0,

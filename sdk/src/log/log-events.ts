@@ -1,4 +1,4 @@
-import type { ClientEvent, EventListener } from '../events.ts'
+import type { ClientEvent, EventListener, TracedMessage } from '../events.ts'
 import { type Check, invalidOption, isObject, oneOf, resolveOptions } from '../options.ts'
 
 /** A log's level, or `off` for what is not logged. */
@@ -31,13 +31,20 @@ const lines: Record<ClientEvent['type'], [EventLogLevel, string]> = {
   reset: ['info', 'the offset of a queue was set'],
   skipped: ['warn', 'messages were past retention'],
   handler_failed: ['error', 'a handler call failed'],
+  failures_stored: ['info', 'failed messages are in the fail topic'],
+  handler_slow: ['warn', 'a handler call takes long'],
+  listener_failed: ['error', 'a listener of the consumer failed'],
+  trace: ['debug', 'messages came a step further'],
   no_handler: ['warn', 'a queue was assigned whose topic has no handler'],
 }
 
 type FieldOf<Event> = Event extends unknown ? Exclude<keyof Event, 'type'> : never
 
-/** What becomes of each field: a name or a number is told; of an error only what it is, since its text may quote a message. */
-const fields: Record<FieldOf<ClientEvent>, 'told' | 'error'> = {
+/**
+ * What becomes of each field: names and numbers are told; of an error only what it is, since its text may quote a message;
+ * of messages where they are and which ids they have.
+ */
+const fields: Record<FieldOf<ClientEvent>, 'told' | 'error' | 'messages'> = {
   operation: 'told',
   groupName: 'told',
   topicName: 'told',
@@ -53,7 +60,14 @@ const fields: Record<FieldOf<ClientEvent>, 'told' | 'error'> = {
   failures: 'told',
   retryInMs: 'told',
   callback: 'told',
-  messages: 'told',
+  failTopicName: 'told',
+  failedOffsets: 'told',
+  offsets: 'told',
+  deadOffsets: 'told',
+  runningMs: 'told',
+  listener: 'told',
+  step: 'told',
+  messages: 'messages',
   error: 'error',
 }
 
@@ -95,6 +109,7 @@ function fieldsOf(event: ClientEvent): Record<string, unknown> {
     const kind = Object.hasOwn(fields, name) ? fields[name as keyof typeof fields] : undefined
     if (kind === 'told' && isPlain(value)) told[name] = value
     else if (kind === 'error') told[name] = describeError(value)
+    else if (kind === 'messages') told[name] = Array.isArray(value) ? value.map(nameMessage) : value
   }
   return told
 }
@@ -102,6 +117,10 @@ function fieldsOf(event: ClientEvent): Record<string, unknown> {
 /** Whatever the field: an object could be a message. */
 function isPlain(value: unknown): boolean {
   return Array.isArray(value) ? value.every(Number.isFinite) : typeof value !== 'object'
+}
+
+function nameMessage({ offset, traceId, bizId }: TracedMessage): TracedMessage {
+  return { offset, traceId, bizId }
 }
 
 const maxWordLength = 100

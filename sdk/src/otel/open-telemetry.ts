@@ -96,8 +96,9 @@ export function openTelemetry(given: OpenTelemetryOptions = {}): Tracing {
         run: work => context.with(active, work),
         end(outcome) {
           const { aborted, reason } = call.signal
-          if ('result' in outcome && Array.isArray(outcome.result))
-            span.setAttribute('pmq.failed_message_count', outcome.result.length)
+          const failed = 'result' in outcome && Array.isArray(outcome.result) ? outcome.result.length : 0
+          if (failed > 0) span.setAttributes({ 'pmq.failed_message_count': failed, 'error.type': 'messages_failed' })
+          if (failed > 0) span.setStatus({ code: SpanStatusCode.ERROR })
           end(span, aborted ? { error: reason } : outcome)
         },
       }
