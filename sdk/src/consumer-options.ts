@@ -59,6 +59,13 @@ export type ConsumerOptions = {
   revokeTimeoutMs?: number | undefined
   /** The longest time between two heartbeats, in milliseconds; less where the service asks for it. @default 10000 */
   heartbeatIntervalMs?: number | undefined
+  /**
+   * How often what the consumer works with is compared with what the service says, in milliseconds, where nothing else
+   * was asked for; 0: never. It costs a request. What differs in four looks within half a minute is told by the event
+   * `settings_differ`, and the consumer takes over what the service says.
+   * @default 300000
+   */
+  settingsCheckIntervalMs?: number | undefined
   /** Takes the events of this consumer, in place of the client's listener. */
   onEvent?: EventListener | undefined
 }
@@ -85,6 +92,8 @@ export const consumerDefaults: Omit<ResolvedConsumerOptions, 'groupName' | 'topi
   revokeTimeoutMs: 50_000,
   // A third of the 30 s after which the service gives a consumer up.
   heartbeatIntervalMs: 10_000,
+  // For what should never happen: seldom enough to cost nothing, often enough to be over before somebody wonders.
+  settingsCheckIntervalMs: 300_000,
   onEvent: undefined,
 }
 
@@ -107,6 +116,7 @@ const checks: Record<keyof ConsumerOptions, Check> = {
   stopTimeoutMs: wholeNumber(0, 3_600_000),
   revokeTimeoutMs: wholeNumber(0, 3_600_000),
   heartbeatIntervalMs: wholeNumber(1_000, 15_000),
+  settingsCheckIntervalMs: wholeNumber(0, 86_400_000),
   onEvent: isFunction,
 }
 

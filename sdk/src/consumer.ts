@@ -139,6 +139,7 @@ function createRun(deps: ConsumerDeps, options: ResolvedConsumerOptions, consume
     requestTimeoutMs,
     emit,
     apply: queues.apply,
+    working: queues.working,
     onExpired: queues.dropAll,
     onReplaced,
   })

@@ -33,6 +33,8 @@ export type QueueSet = {
    * of each, says that they stay. The set is not used again.
    */
   drainAll(timeoutMs: number, keeps: () => boolean): Promise<void>
+  /** The queues that are worked on; undefined while some are on their way out. */
+  working(): AssignedQueue[] | undefined
   /** Ends all work at once; nothing more is committed. */
   dropAll(): void
   status(): QueueStatus[]
@@ -164,6 +166,10 @@ export function createQueueSet(deps: QueueSetDeps): QueueSet {
     },
     dropAll() {
       for (const entry of entries.values()) if (entry.state !== 'ending') abandon(entry, undefined)
+    },
+    working() {
+      const all = [...entries.values()]
+      return all.every(({ state }) => state === 'working') ? all.map(({ worker }) => worker.queue) : undefined
     },
     status: () => [...entries.values()].map(entry => entry.worker.status()),
   }
