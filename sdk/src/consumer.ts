@@ -193,6 +193,7 @@ function createRun(
     requestTimeoutMs,
     emit,
     apply: queues.apply,
+    working: queues.working,
     onExpired: queues.dropAll,
     onReplaced,
   })

@@ -39,6 +39,11 @@ export type ClientEvent =
   | { type: 'not_subscribed'; groupName: string; topicName: string }
   /** The consumer has left its group. */
   | { type: 'deregistered'; groupName: string; consumerId: number }
+  /**
+   * What the consumer worked with was not what the service says, and still was not when it looked again: its queues, one of
+   * their settings or the version of the group, by these names. It works with what the service says now.
+   */
+  | { type: 'settings_differ'; groupName: string; names: readonly string[] }
   /** Work on a queue begins behind `offset`. */
   | ({ type: 'assigned'; offset: number; offsetVersion: number } & QueueName)
   /** A queue was given up in order, with everything up to `offset` done. */
