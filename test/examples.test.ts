@@ -52,11 +52,6 @@ suite('the examples', () => {
 
 const lineIs = (cue: string) => (lines: readonly string[]) => lines.includes(cue)
 
-test('the first program of the README is the example, to the letter', () => {
-  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
-  assert.equal(/```ts\n(.*?)```/s.exec(readme)?.[1], readFileSync(join(examples, first), 'utf8'))
-})
-
 test('the demo loses nothing when a consumer is killed and another joins', async () => {
   const demo = fileURLToPath(new URL('../demo/run.ts', import.meta.url))
   const child = spawn(process.execPath, [demo, '--json'], { stdio: ['ignore', 'pipe', 'inherit'] })
