@@ -23,33 +23,33 @@ suite('the programs in the documents', () => {
     })
   }
 
-  test('docs/migrating.md shows programs of other clients that their types accept', async () => {
-    const foreign = snippets.filter(({ file, source }) => file === join('docs', 'migrating.md') && source === undefined)
-    const folder = await mkdtemp(join(tmpdir(), 'pmq-docs-'))
-    const names = foreign.map((_, index) => `${index}.ts`)
-    const compilerOptions = {
-      strict: true,
-      skipLibCheck: true,
-      noEmit: true,
-      target: 'ES2024',
-      module: 'NodeNext',
-      types: ['node'],
-    }
+  test('that are copies of nothing are accepted by the compiler: those of other clients, and the first of the SDK', async () => {
+    const ofOthers = snippets.filter(
+      ({ file, source }) => file === join('docs', 'migrating.md') && source === undefined,
+    )
+    const ofSdk = snippets.filter(({ file }) => file === join('sdk', 'README.md')).slice(0, 1)
+    assert.equal(await compile([...ofOthers, ...ofSdk].map(({ text }) => text)), '')
+    assert.deepEqual([ofOthers.length, ofSdk.length], [2, 1])
+  })
+})
+
+/** What the compiler says of programs, in a folder of their own. */
+async function compile(programs: string[]): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'pmq-docs-'))
+  try {
+    const files = programs.map((_, index) => `${index}.ts`)
     await symlink(join(root, 'node_modules'), join(folder, 'node_modules'), 'junction')
     await writeFile(join(folder, 'package.json'), '{"type":"module"}')
-    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['given.d.ts', ...names] }))
-    await writeFile(
-      join(folder, 'given.d.ts'),
-      'declare function settle(payer: string, amount: string): Promise<void>\n',
-    )
-    await Promise.all(foreign.map(({ text }, index) => writeFile(join(folder, `${index}.ts`), text)))
+    const config = { extends: join(root, 'tsconfig.json'), include: ['*'], files: ['given.d.ts', ...files] }
+    await writeFile(join(folder, 'tsconfig.json'), JSON.stringify(config))
+    await writeFile(join(folder, 'given.d.ts'), 'declare function settle(payer: string, amount: string): Promise<void>')
+    await Promise.all(programs.map((text, index) => writeFile(join(folder, `${index}.ts`), text)))
     const compiler = join(root, 'node_modules/typescript/bin/tsc')
-    const complaints = await promisify(execFile)(process.execPath, [compiler, '-p', folder]).then(
+    return await promisify(execFile)(process.execPath, [compiler, '-p', folder]).then(
       () => '',
       (error: { stdout: string }) => error.stdout,
     )
+  } finally {
     await rm(folder, { recursive: true })
-    assert.equal(complaints, '')
-    assert.ok(foreign.length > 0)
-  })
-})
+  }
+}
