@@ -58,7 +58,13 @@ export async function openFreshProject() {
 
     /** Type-checks files; rejects with what the compiler says. */
     async check(files: string[], compilerOptions: object): Promise<void> {
-      const strict = { strict: true, skipLibCheck: false, noEmit: true, exactOptionalPropertyTypes: true }
+      const strict = {
+        strict: true,
+        skipLibCheck: false,
+        noEmit: true,
+        exactOptionalPropertyTypes: true,
+        verbatimModuleSyntax: true,
+      }
       const config = { compilerOptions: { ...strict, ...compilerOptions }, files }
       await writeFile(join(project, 'tsconfig.json'), JSON.stringify(config))
       await runTool('typescript/bin/tsc', ['-p', project], project)
