@@ -6,7 +6,7 @@
 import { type ClientEvent, createClient } from 'pmq-sdk'
 import { prepare, url } from './support/prepare.ts'
 
-await prepare({ topicName: 'watched', queues: 1, groupName: 'watchers' })
+await prepare({ topicName: 'watched', queues: 1, groupName: 'watchers', settings: { retryInPlace: true } })
 const done = Promise.withResolvers<void>()
 let calls = 0
 

@@ -16,6 +16,7 @@ async function settle(payer: string, amount: string): Promise<void> {
 const client = createClient({ url, onEvent: event => event.type === 'handler_failed' && console.error(event.error) })
 const consumer = client.consumer({
   groupName: 'billing',
+  ordering: 'key', // those of one payer one after the other, others beside
   topics: {
     async payments(messages) {
       for (const { key = '', body } of messages) await settle(key, body)

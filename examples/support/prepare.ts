@@ -3,8 +3,15 @@ export type Plan = {
   topicName: string
   queues?: number
   groupName: string
-  /** Handler calls of one queue at a time, and messages that one gets. */
-  settings?: { threadSize?: number; consumerBatchSize?: number; maxPullTimeSeconds?: number }
+  /** How the subscription is worked on. */
+  settings?: {
+    /** Handler calls of one queue at a time. */
+    threadSize?: number
+    /** Messages that one call gets. */
+    consumerBatchSize?: number
+    /** What failed is handed out again where it is, and the queue waits for it. */
+    retryInPlace?: boolean
+  }
 }
 
 /** The host of `npm start`, or another. */
