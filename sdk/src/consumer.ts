@@ -13,7 +13,7 @@ import {
 import { containListener, type EventListener } from './events.ts'
 import { type ConsumerHealth, judgeHealth } from './health.ts'
 import { makeConsumerName } from './identity.ts'
-import { createLifecycle, type Lifecycle } from './lifecycle.ts'
+import { createLifecycle, type LifecycleState } from './lifecycle.ts'
 import { createMembership } from './membership.ts'
 import { createPauses, type Pauses, type QueueSelection } from './pauses.ts'
 import { createQueueSet } from './queue-set.ts'
@@ -66,11 +66,14 @@ export type StopOptions = {
 
 /** What a consumer is doing. */
 export type ConsumerStatus = {
-  state: Lifecycle['state']
+  state: LifecycleState
+  /** Its name in the service's lists; another one for each consumer object. */
   consumerName: string
   /** The id that the service knows it by; undefined while it does not. */
   consumerId: number | undefined
+  /** Fit for a liveness probe. */
   health: ConsumerHealth
+  /** The queues that it works through now. */
   queues: QueueStatus[]
 }
 

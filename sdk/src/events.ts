@@ -2,7 +2,8 @@ import type { Operation } from './api.ts'
 import type { PmqClientError, PublishError } from './errors.ts'
 import { callSafely } from './listeners.ts'
 
-type QueueName = { groupName: string; topicName: string; queueId: number }
+/** Whose queue an event is about: the group's, of the topic. */
+export type QueueName = { groupName: string; topicName: string; queueId: number }
 
 /** A message as a trace names it. */
 export type TracedMessage = { offset: number; traceId: string; bizId: string }
