@@ -83,6 +83,7 @@ export type ConsumerOptions = {
   listeners?: ConsumerListeners | undefined
   /** After how long a handler call that runs is told as slow, and how often again, in milliseconds. @default 300000 */
   warnTimeoutMs?: number | undefined
+  /**
    * How often what the consumer works with is compared with what the service says, in milliseconds, where nothing else
    * was asked for; 0: never. It costs a request. What differs in four looks within half a minute is told by the event
    * `settings_differ`, and the consumer takes over what the service says.
