@@ -4,17 +4,25 @@ import { type Consumer, createConsumer } from './consumer.ts'
 import type { ConsumerOptions } from './consumer-options.ts'
 import { PmqClientError } from './errors.ts'
 import { containListener, type EventListener } from './events.ts'
+import { createFailover } from './failover.ts'
 import { describeClient } from './identity.ts'
+import type { Listeners } from './listeners.ts'
+import type { NotifyHint } from './notify/hints.ts'
 import { type Check, invalidOption, isFunction, isObject, isText, resolveOptions, wholeNumber } from './options.ts'
-import { createProducer, type Producer } from './producer.ts'
+import { type CloseOptions, createProducer, type Producer } from './producer.ts'
 import type { ProducerOptions } from './producer-options.ts'
-import { createHttpTransport, type Transport } from './transport.ts'
+import type { Tracing } from './tracing/tracing.ts'
+import { createHttpTransport, type HttpTransport, type Transport } from './transport.ts'
 import { createWarner } from './warn.ts'
 
 /** How to reach the service, and how requests are made. */
 export type ClientOptions = {
-  /** Base URL of the service, `http:` or `https:`; may have a path. */
-  url?: string | undefined
+  /**
+   * Base URL of the service, `http:` or `https:`; may have a path. Of several, of one and the same service, one is used,
+   * any at first; when it fails (unreachable, connection lost, time-out, status 502, 503 or 504) the next one is, and the
+   * failed one rests until its turn comes again.
+   */
+  url?: string | readonly string[] | undefined
   /** Headers of every request, such as `authorization`. */
   headers?: Readonly<Record<string, string>> | undefined
   /** The longest wait for an answer, in milliseconds; pulls may take as much longer as they are allowed to be held. @default 10000 */
@@ -23,6 +31,10 @@ export type ClientOptions = {
   maxAnswerBytes?: number | undefined
   /** Takes the events of all producers and consumers of the client. @default a process warning for each kind of trouble, once */
   onEvent?: EventListener | undefined
+  /** Follows publishes, pulls and handler calls, such as `openTelemetry()` of `pmq-sdk/otel`. @default none */
+  tracing?: Tracing | undefined
+  /** Functions that take part in what the client does. @default none */
+  listeners?: Listeners | undefined
   /** Carries requests in place of HTTP, such as to a service in the same process; `url` and `headers` are not used then. */
   transport?: Transport | undefined
   /** The clock that everything waits by. @default the system's */
@@ -35,36 +47,54 @@ export type ClientOptions = {
 export interface Client extends AsyncDisposable {
   /** As `Producer.publish`, by a producer with default options that the client's callers share. */
   publish: Producer['publish']
+  /** As `Producer.publishAsync`, by the same producer. */
+  publishAsync: Producer['publishAsync']
   /** Makes a producer with options of its own. */
   producer(options?: ProducerOptions): Producer
   /** Makes a consumer. It does nothing until its `start`. */
   consumer(options: ConsumerOptions): Consumer
   /**
-   * Stops all consumers, closes all producers, ends the connections: the process can exit then. Safe to call twice;
-   * never rejects.
+   * Takes hints that there are messages, such as those of a notify receiver: consumers that pause between their pulls of
+   * these queues pull at once. A queue's id is its own whatever the group, so each consumer that has it is woken. Harmless
+   * at any time, and twice. Can be passed on without its object.
    */
-  close(): Promise<void>
+  notified(hints: readonly NotifyHint[]): void
+  /**
+   * Stops all consumers, closes all producers, ends the connections: the process can exit then. With `timeoutMs` each
+   * producer has this long, from when the consumers have stopped. Safe to call twice; never rejects.
+   */
+  close(options?: CloseOptions): Promise<void>
 }
 
 const clientDefaults = {
-  url: '',
+  url: '' as string | readonly string[],
   headers: {} as Readonly<Record<string, string>>,
   // PMQ's; above what a cold function takes, below the 30 s of an API gateway.
   requestTimeoutMs: 10_000,
   // Four times what the service sends at most for one pull: its bound is on compressed batches' texts, not on JSON.
   maxAnswerBytes: 16 * 1024 * 1024,
   onEvent: undefined as EventListener | undefined,
+  tracing: undefined as Tracing | undefined,
+  listeners: {} as Listeners,
   transport: undefined as Transport | undefined,
   clock: systemClock as Clock,
   random: Math.random,
 }
 
+const listenerDefaults: Listeners = {}
+const listenerChecks: Record<keyof Listeners, Check> = { preSend: isFunction }
+
+const isTexts = (value: unknown) =>
+  Array.isArray(value) ? value.length > 0 && value.every(text => !isText(text)) : !isText(value)
+
 const checks: Record<keyof ClientOptions, Check> = {
-  url: isText,
+  url: value => (isTexts(value) ? undefined : 'a non-empty string, or an array of some'),
   headers: isObject,
   requestTimeoutMs: wholeNumber(1, 600_000),
   maxAnswerBytes: wholeNumber(1024, 1024 * 1024 * 1024),
   onEvent: isFunction,
+  tracing: isObject,
+  listeners: isObject,
   transport: isFunction,
   clock: isObject,
   random: isFunction,
@@ -83,15 +113,17 @@ const checks: Record<keyof ClientOptions, Check> = {
  */
 export function createClient(given: ClientOptions): Client {
   const options = resolveOptions('client', given, clientDefaults, checks)
-  const { clock, random, requestTimeoutMs } = options
+  const { clock, random, requestTimeoutMs, tracing } = options
   if (!options.transport && options.url === '')
     throw invalidOption('client: url is missing; give the URL of the service')
+  const { preSend } = resolveOptions('listeners', options.listeners, listenerDefaults, listenerChecks)
   const { call, close: closeTransport } = options.transport
     ? { call: options.transport, close: () => undefined }
-    : createHttpTransport(options)
+    : connect(options)
   const identity = describeClient()
   const api = createApi(call, identity)
-  const deps = { api, clock, random, requestTimeoutMs, emit: containListener(options.onEvent ?? createWarner()) }
+  const emit = containListener(options.onEvent ?? createWarner())
+  const deps = { api, clock, random, requestTimeoutMs, preSend, tracing, emit }
   const producers = new Set<Producer>()
   const consumers = new Set<Consumer>()
   let closed: Promise<void> | undefined
@@ -120,22 +152,35 @@ export function createClient(given: ClientOptions): Client {
     return made
   }
 
+  function notified(hints: readonly NotifyHint[]) {
+    const queueIds = hints.flatMap(hint => hint.queueIds)
+    for (const made of consumers) made.hint(queueIds)
+  }
+
   function checkOpen() {
     if (closed) throw new PmqClientError('closed', 'The client is closed.')
   }
 
-  async function closeAll() {
+  async function closeAll(how: CloseOptions | undefined) {
     // Consumers first: what their last handler calls publish still goes out.
     await Promise.all([...consumers].map(made => made.stop()))
-    await Promise.all([...producers].map(made => made.close()))
+    await Promise.all([...producers].map(made => made.close(how)))
     closeTransport()
   }
 
-  function close(): Promise<void> {
-    closed ??= closeAll()
+  function close(how?: CloseOptions): Promise<void> {
+    closed ??= closeAll(how)
     return closed
   }
 
-  const { publish } = addProducer({})
-  return { publish, producer, consumer, close, [Symbol.asyncDispose]: close }
+  const { publish, publishAsync } = addProducer({})
+  return { publish, publishAsync, producer, consumer, notified, close, [Symbol.asyncDispose]: () => close() }
+}
+
+/** A transport to each of the servers, and a choice among them where there are several. */
+function connect(options: typeof clientDefaults): HttpTransport {
+  const urls = typeof options.url === 'string' ? [options.url] : options.url
+  const servers = urls.map(url => createHttpTransport({ ...options, url }))
+  const [only] = servers
+  return only && servers.length === 1 ? only : createFailover(servers, options.random)
 }

@@ -13,10 +13,12 @@ import {
 import { containListener, type EventListener } from './events.ts'
 import { type ConsumerHealth, judgeHealth } from './health.ts'
 import { makeConsumerName } from './identity.ts'
-import { createLifecycle, type Lifecycle } from './lifecycle.ts'
+import { createLifecycle, type LifecycleState } from './lifecycle.ts'
 import { createMembership } from './membership.ts'
 import { createPauses, type Pauses, type QueueSelection } from './pauses.ts'
 import { createQueueSet } from './queue-set.ts'
+import { traceHandler, tracePull } from './tracing/trace-consumer.ts'
+import type { Tracing } from './tracing/tracing.ts'
 import type { QueueStatus } from './worker/queue-status.ts'
 import { createQueueWorker } from './worker/queue-worker.ts'
 
@@ -64,11 +66,14 @@ export type StopOptions = {
 
 /** What a consumer is doing. */
 export type ConsumerStatus = {
-  state: Lifecycle['state']
+  state: LifecycleState
+  /** Its name in the service's lists; another one for each consumer object. */
   consumerName: string
   /** The id that the service knows it by; undefined while it does not. */
   consumerId: number | undefined
+  /** Fit for a liveness probe. */
   health: ConsumerHealth
+  /** The queues that it works through now. */
   queues: QueueStatus[]
 }
 
@@ -79,6 +84,7 @@ export type ConsumerDeps = {
   random: () => number
   clientIp: string
   requestTimeoutMs: number
+  tracing: Tracing | undefined
   emit: EventListener
   /** Called when there is something to stop, and when there is nothing any more. The first throws where nothing may start. */
   onStarted(): void
@@ -158,7 +164,7 @@ function createRun(
   pauses: Pauses,
   onReplaced: () => void,
 ) {
-  const { api, clock, random, emit, requestTimeoutMs } = deps
+  const { api, clock, random, emit, requestTimeoutMs, tracing } = deps
 
   const committer = createCommitter({
     ...options,
@@ -190,6 +196,7 @@ function createRun(
     requestTimeoutMs,
     emit,
     apply: queues.apply,
+    working: queues.working,
     onExpired: queues.dropAll,
     onReplaced,
   })
@@ -200,8 +207,8 @@ function createRun(
     if (!handler) return undefined
     return createQueueWorker(
       {
-        handler,
-        ask,
+        handler: tracing ? traceHandler(tracing, handler) : handler,
+        ask: tracing ? tracePull(tracing, ask) : ask,
         sendFailures: (request, signal) => {
           const { consumerId } = membership
           return api.publishAndUpdateResultFailMsg({ consumerId, ...request }, { timeoutMs: requestTimeoutMs, signal })

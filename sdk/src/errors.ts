@@ -8,10 +8,7 @@ type ErrorRow = {
   meaning: string
 }
 
-/**
- * What can go wrong in the client itself. What the service answers with has its codes in `core/protocol/errors.ts`;
- * together they are every `code` of a `PmqClientError`.
- */
+/** What can go wrong in the client itself, by code. With the `errorTable` of the service's answers it is complete. */
 export const clientErrorTable = {
   unreachable: { retryable: true, inDoubt: false, meaning: 'No connection could be made; nothing was sent.' },
   connection_lost: { retryable: true, inDoubt: true, meaning: 'The connection ended before the answer.' },
@@ -46,6 +43,7 @@ export const clientErrorTable = {
   buffer_full: { retryable: true, inDoubt: false, meaning: 'The producer holds as much as it may.' },
   deadline_exceeded: { retryable: true, inDoubt: true, meaning: 'publishTimeoutMs passed without a final answer.' },
   invalid_message: { retryable: false, inDoubt: false, meaning: 'A message breaks a limit; nothing was sent.' },
+  pre_send_failed: { retryable: false, inDoubt: false, meaning: 'The preSend listener threw; nothing was sent.' },
   invalid_options: { retryable: false, inDoubt: false, meaning: 'An option is unknown or has a wrong value.' },
 } as const satisfies Record<string, ErrorRow>
 
@@ -62,12 +60,20 @@ export type ErrorDetails = ErrorOptions & {
   retryAfterMs?: number | undefined
 }
 
+/** Whatever a server or something in front of it asks for: a client that waits for a day is as good as dead. */
+export const longestRetryAfterMs = 60_000
+
 /** A failure that the caller can report, or wait out if `retryable`. `cause` has the error beneath, if there is one. */
 export class PmqClientError extends Error {
+  /** Tells the errors of this package by name, where `instanceof` cannot: across two copies of it. */
   override name = 'PmqClientError'
+  /** What went wrong, to decide by. */
   readonly code: ClientErrorCode
+  /** HTTP status, if there was an answer. */
   readonly status: number | undefined
+  /** Finds the failure in the service's log. */
   readonly requestId: string | undefined
+  /** How long the service asks to wait before the next try, in milliseconds. */
   readonly retryAfterMs: number | undefined
 
   constructor(code: ClientErrorCode, message: string, details: ErrorDetails = {}) {
@@ -75,7 +81,8 @@ export class PmqClientError extends Error {
     this.code = code
     this.status = details.status
     this.requestId = details.requestId
-    this.retryAfterMs = details.retryAfterMs
+    const { retryAfterMs = -1 } = details
+    this.retryAfterMs = retryAfterMs >= 0 ? Math.min(retryAfterMs, longestRetryAfterMs) : undefined
   }
 
   /** True if the same call may succeed later. */
@@ -94,6 +101,7 @@ export type PublishResult = { readonly queueId: number; readonly offset: number 
 
 /** A publish that did not end with "stored". */
 export class PublishError extends PmqClientError {
+  /** As of `PmqClientError`. */
   override name = 'PublishError'
   /**
    * `not_stored`: certainly not, it may be published again. `unknown`: an attempt was sent and never answered, so it
@@ -120,8 +128,16 @@ export class PublishError extends PmqClientError {
 /** Anything thrown, as a `PmqClientError`. Where an answer is read, what is thrown says that it cannot be. */
 export function asClientError(thrown: unknown, code: ClientErrorCode = 'bad_answer'): PmqClientError {
   if (thrown instanceof PmqClientError) return thrown
-  const text = thrown instanceof Error ? thrown.message : String(thrown)
-  return new PmqClientError(code, `The request failed: ${text}`, { cause: thrown })
+  return new PmqClientError(code, `The request failed: ${textOf(thrown)}`, { cause: thrown })
+}
+
+/** Also of what cannot be made a text, which would otherwise end the loop that only meant to report it. */
+export function textOf(thrown: unknown): string {
+  try {
+    return String(thrown instanceof Error ? thrown.message : thrown)
+  } catch {
+    return `${typeof thrown} that has no text`
+  }
 }
 
 function rowOf(code: ClientErrorCode): { retryable: boolean; inDoubt: boolean } {

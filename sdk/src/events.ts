@@ -1,7 +1,9 @@
 import type { Operation } from './api.ts'
-import type { PmqClientError } from './errors.ts'
+import type { PmqClientError, PublishError } from './errors.ts'
+import { callSafely } from './listeners.ts'
 
-type QueueName = { groupName: string; topicName: string; queueId: number }
+/** Whose queue an event is about: the group's, of the topic. */
+export type QueueName = { groupName: string; topicName: string; queueId: number }
 
 /** A message as a trace names it. */
 export type TracedMessage = { offset: number; traceId: string; bizId: string }
@@ -18,6 +20,13 @@ export type ClientEvent =
       error: PmqClientError
       retryInMs?: number
     }
+  /**
+   * A `publishAsync` without `onDone` failed; `messages` of it are not stored, or may be, as `error.outcome` says. They
+   * will not be sent again.
+   */
+  | { type: 'publish_failed'; topicName: string; messages: number; error: PublishError }
+  /** A function that was passed to a call has thrown or rejected. */
+  | { type: 'callback_failed'; callback: 'onDone'; topicName: string; error: unknown }
   /** The consumer is known to the service and a member of its group. */
   | { type: 'registered'; groupName: string; consumerId: number; consumerName: string }
   /** The service has given the consumer up, since it heard no heartbeat in time. It registers again by itself. */
@@ -31,6 +40,11 @@ export type ClientEvent =
   | { type: 'not_subscribed'; groupName: string; topicName: string }
   /** The consumer has left its group. */
   | { type: 'deregistered'; groupName: string; consumerId: number }
+  /**
+   * What the consumer worked with was not what the service says, and still was not when it looked again: its queues, one of
+   * their settings or the version of the group, by these names. It works with what the service says now.
+   */
+  | { type: 'settings_differ'; groupName: string; names: readonly string[] }
   /** Work on a queue begins behind `offset`. */
   | ({ type: 'assigned'; offset: number; offsetVersion: number } & QueueName)
   /** A queue was given up in order, with everything up to `offset` done. */
@@ -86,13 +100,10 @@ export type EventListener = (event: ClientEvent) => void
 /** Makes a listener safe to call from the loops: nothing that it does may end them. */
 export function containListener(listener: EventListener | undefined): EventListener {
   if (!listener) return () => undefined
-  return event => {
-    try {
-      const returned: unknown = listener(event)
-      // An async function is accepted where `void` is expected; its rejection would end the process.
-      if (returned instanceof Promise) returned.catch(() => undefined)
-    } catch {
-      // A listener's failure has nowhere to go: it is the place where failures are reported to.
-    }
-  }
+  // A listener's failure has nowhere to go: it is the place where failures are reported to.
+  return event =>
+    callSafely(
+      () => listener(event),
+      () => undefined,
+    )
 }

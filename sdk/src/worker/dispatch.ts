@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../../core/protocol/clock.ts'
-import type { CallResult, SafeListeners } from '../listeners.ts'
+import type { CallResult, SafeListeners } from '../consumer-listeners.ts'
 import type { Message, MessageHandler } from '../message.ts'
 import { createAlarm } from './alarm.ts'
 import { CallContext, type CallQueue } from './call-context.ts'
