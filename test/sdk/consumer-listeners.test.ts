@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import type { CallResult } from '../../sdk/src/listeners.ts'
+import type { CallResult } from '../../sdk/src/consumer-listeners.ts'
 import { bodies, recorder, setUp, upTo } from './consumer-setup.ts'
 
 suite('listeners of a consumer', () => {
