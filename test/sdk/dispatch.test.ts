@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { PmqClientError } from '../../sdk/src/errors.ts'
 import type { CallResult } from '../../sdk/src/consumer-listeners.ts'
+import { PmqClientError } from '../../sdk/src/errors.ts'
 import type { HandlerContext, Message, MessageHandler } from '../../sdk/src/message.ts'
 import {
   createDispatch,
