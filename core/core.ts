@@ -29,7 +29,7 @@ export type Settings = {
   pullHoldMs: number
   /** A consumer whose last heartbeat is older is given up. Three heartbeats. */
   sessionTimeoutMs: number
-  /** How long a consumer may take to finish with a queue that goes to another one. */
+  /** How long a consumer may take to finish with a queue that goes to another one, where its handler has no time-out. */
   handoverTimeoutMs: number
   /** Whether consumers may belong to sub-environments, which have copies of the groups that they join. */
   subEnvironments: boolean

@@ -1,12 +1,13 @@
 import { readGroup } from '../client/find.ts'
 import type { Core } from '../core.ts'
 import { hasOwnOffsets } from '../group/copy-names.ts'
+import { topicNamesOf } from '../group/fail-topics.ts'
 import { selectMembers } from '../group/members.ts'
 import { settingsOf } from '../group/subscriptions.ts'
 import { unhandledTopics } from '../group/unhandled.ts'
 import { findAppendTime } from '../log/seek.ts'
-import type { Consumer, GroupSnapshot, Member, QueueOffset } from '../model.ts'
-import type { GroupQueueView, GroupView } from '../protocol/admin.ts'
+import type { Consumer, GroupSnapshot, Member, QueueOffset, Subscription } from '../model.ts'
+import type { GroupQueueView, GroupView, SubscriptionView } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
 
 /** A group that has to exist. */
@@ -52,11 +53,16 @@ export async function getGroup(core: Core, groupName: string): Promise<GroupView
     rbVersion,
     metaVersion,
     version,
-    subscriptions: subscriptions.map(each => ({ topicName: each.topicName, ...settingsOf(each) })),
+    subscriptions: subscriptions.map(viewSubscription),
     unhandledTopics: unhandledTopics(snapshot),
     members: members.map(member => viewMember(member, able.includes(member), consumers)),
     queues,
   }
+}
+
+function viewSubscription(subscription: Subscription): SubscriptionView {
+  const [topicName = '', failTopic] = topicNamesOf(subscription)
+  return { topicName, ...(failTopic && { failTopicName: failTopic }), ...settingsOf(subscription) }
 }
 
 function viewMember(member: Member, isAble: boolean, consumers: readonly Consumer[]): GroupView['members'][number] {
@@ -82,14 +88,15 @@ async function viewQueue(
   queue: QueueOffset,
   end: number,
 ): Promise<GroupQueueView> {
-  const { topicName, queueId, queueOffsetId, offset, offsetVersion, consumerId, claim, isStopped, committedAtMs } =
-    queue
+  const { topicName, originTopicName, queueId, queueOffsetId, offset, offsetVersion, isStopped } = queue
+  const { consumerId, claim, committedAtMs } = queue
   const lag = Math.max(0, end - 1 - offset)
   const waitingSinceMs = lag > 0 ? await findAppendTime(core.store, queueId, offset + 1) : undefined
   const isOverdue = (sinceMs: number) => core.clock.now() - sinceMs > stalledAfterMs
   const owner = members.find(member => member.consumerId === consumerId)?.consumerName ?? `consumer ${consumerId}`
   return {
     topicName,
+    ...(originTopicName !== undefined && { originTopicName }),
     queueId,
     queueOffsetId,
     offset,

@@ -1,5 +1,6 @@
 import { groupArrival } from '../arrivals.ts'
 import { type Core, groupHasChanged } from '../core.ts'
+import { originOf } from '../group/fail-topics.ts'
 import type { Group, GroupSnapshot } from '../model.ts'
 import type { AssignedQueue, PolledGroup, PollRequest, PollResponse } from '../protocol/membership.ts'
 import { toAssignedQueue } from './assigned-queue.ts'
@@ -107,7 +108,7 @@ function toPolledGroup({ group, subscriptions, offsets }: GroupSnapshot, consume
   const byTopic = new Map(subscriptions.map(subscription => [subscription.topicName, subscription]))
   const queues: Record<string, AssignedQueue> = {}
   for (const offset of offsets) {
-    const subscription = byTopic.get(offset.topicName)
+    const subscription = byTopic.get(originOf(offset))
     const isOwn = offset.consumerId === consumerId && offset.nextConsumerId === undefined
     if (subscription && isOwn) queues[offset.queueId] = toAssignedQueue(offset, subscription)
   }

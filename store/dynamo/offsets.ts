@@ -1,5 +1,6 @@
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb'
 import { decideCommit } from '../../core/group/commit.ts'
+import { originOf } from '../../core/group/fail-topics.ts'
 import { isFencing } from '../../core/group/handover.ts'
 import type { QueueOffset } from '../../core/model.ts'
 import {
@@ -203,9 +204,10 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
     },
 
     /** The same. */
-    async removeQueueOffset({ groupName, topicName, queueId, queueOffsetId }: QueueOffset, because: OffsetRemoval) {
+    async removeQueueOffset(offset: QueueOffset, because: OffsetRemoval) {
+      const { groupName, topicName, queueId, queueOffsetId } = offset
       const reason =
-        because === 'unsubscribed' ? keys.subscription(groupName, topicName) : keys.queue(topicName, queueId)
+        because === 'unsubscribed' ? keys.subscription(groupName, originOf(offset)) : keys.queue(topicName, queueId)
       const isThisOne = expressions(
         { ConditionExpression: `${isNew} OR #queueOffsetId = :queueOffsetId` },
         { queueOffsetId: num(queueOffsetId) },

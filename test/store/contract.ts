@@ -14,6 +14,7 @@ import type {
 } from '../../core/model.ts'
 import { maxQueuesAtOnce, type QueueMove, type Store } from '../../core/store.ts'
 import { claimContract } from './contract-claims.ts'
+import { failTopicContract } from './contract-fail-topics.ts'
 import { groupContract } from './contract-groups.ts'
 import { memberContract } from './contract-members.ts'
 import { queueContract } from './contract-queues.ts'
@@ -713,6 +714,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
     const scene: ContractScene = { store: () => store, unique }
     queueContract(scene)
     groupContract(scene)
+    failTopicContract(scene)
     claimContract(scene)
     memberContract(scene)
 

@@ -12,7 +12,7 @@ export type JavaClient = {
   readonly groupName: string
   /** What it has handled, in order. */
   readonly seen: readonly Handled[]
-  /** The queues that it works on now. */
+  /** The queues of topics that it works on now. */
   queueIds(): number[]
   /** How often it has polled, and how often it has begun from the very beginning. */
   readonly counts: { polls: number; restarts: number }
@@ -169,7 +169,11 @@ export async function startJavaClient(
     },
     seen,
     counts,
-    queueIds: () => running.map(own => own.queue.queueId).sort((a, b) => a - b),
+    queueIds: () =>
+      running
+        .filter(own => own.queue.topicType === 1)
+        .map(own => own.queue.queueId)
+        .sort((a, b) => a - b),
     async close() {
       await stopQueues()
       gone.abort()
