@@ -79,6 +79,10 @@ export type Core = CoreDeps & {
   lastQueues: Map<string, LastQueue>
   /** By id of the queue offset and name of the group: the queue that it is for. */
   queueNames: LRUCache<string, QueueName>
+  /** By id of the queue offset and name of the group: the highest `offsetVersion` that this container has met. */
+  offsetVersions: LRUCache<string, number>
+  /** Group → the version at which this container has seen that no queue of it is leaving its owner. */
+  settledVersions: LRUCache<string, number>
   /** Which consumers this container has met silent. */
   silences: SilenceWatch
   /** Group → when this container last looked for dead members. */
@@ -122,6 +126,8 @@ export function createCore(deps: CoreDeps): Core {
     findEnd: (topicName, queueId) => findEnd(appendDeps, topicName, queueId),
     lastQueues: new Map(),
     queueNames: createLru(maxRemembered),
+    offsetVersions: createLru(maxRemembered),
+    settledVersions: createLru(maxRemembered),
     silences: createSilenceWatch(settings.sessionTimeoutMs),
     expiryCheckedAtMs: new Map(),
   }

@@ -140,6 +140,8 @@ export interface RegistryStore {
     topicName: string,
     change: SubscriptionSettings & Pick<Subscription, 'failTopicId'>,
   ): Promise<'updated' | 'unknown_subscription'>
+  /** A group's place in a queue, as it is now. */
+  readQueueOffset(place: QueuePlace): Promise<QueueOffset | undefined>
   /** Adds a group's place in a queue. `exists` if the group has one for this queue, whatever its id. */
   addQueueOffset(offset: QueueOffset): Promise<'created' | 'exists' | 'unknown_group'>
   /**

@@ -6,6 +6,7 @@ import type { ClaimRequest, ClaimResponse, RenewRequest, RenewResponse, RenewRes
 import type { AssignedQueue } from '../protocol/membership.ts'
 import { StoreError } from '../store.ts'
 import { toAssignedQueue } from './assigned-queue.ts'
+import { meetVersion } from './fencing.ts'
 import { findGroup, readGroup } from './find.ts'
 
 /** The end of a queue costs a read; so many are asked at once. */
@@ -51,6 +52,7 @@ async function* claimSome(core: Core, snapshot: GroupSnapshot, request: ClaimReq
       nowMs,
     })
     if (outcome.outcome === 'conflict') continue
+    meetVersion(core, outcome.offset)
     yield toAssignedQueue(outcome.offset, subscription)
     if (--left === 0) return
   }

@@ -25,6 +25,7 @@ import { createTurns } from './turns.ts'
 
 type Offsets = Pick<
   RegistryStore,
+  | 'readQueueOffset'
   | 'addQueueOffset'
   | 'removeQueueOffset'
   | 'moveQueue'
@@ -181,6 +182,17 @@ export function createOffsets({ requests, registryTable: TableName }: RegistryCo
   }
 
   return {
+    /** 1 read unit. A query, so that it takes no permission that its callers do not need anyway. */
+    async readQueueOffset({ groupName, queueOffsetId }: QueuePlace) {
+      const { pk, sk } = keys.queueOffset(groupName, queueOffsetId)
+      const items = await requests.query('readQueueOffset', {
+        TableName,
+        ConsistentRead: true,
+        ...expressions({ KeyConditionExpression: '#pk = :pk AND #sk = :sk' }, { pk: str(pk), sk: str(sk) }),
+      })
+      return offsetOrNothing(items[0])
+    },
+
     /** A transaction of 3 items, of which one is only looked at: 6 write units. */
     async addQueueOffset(offset: QueueOffset) {
       const ofQueue = {

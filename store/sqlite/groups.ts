@@ -22,6 +22,7 @@ type GroupOperations = Pick<
   | 'createSubscription'
   | 'removeSubscription'
   | 'updateSubscription'
+  | 'readQueueOffset'
   | 'addQueueOffset'
   | 'removeQueueOffset'
   | 'askRebalance'
@@ -159,6 +160,9 @@ export function createGroups(database: Database, written: Records, durable: Reco
         }
         return 'updated'
       }),
+
+    readQueueOffset: ({ groupName, queueOffsetId }) =>
+      database.read(() => durable.get<QueueOffset>(keys.queueOffset(groupName, queueOffsetId))),
 
     addQueueOffset: offset =>
       database.write(() => {

@@ -150,6 +150,11 @@ const registryCommands = fc.oneof(
       store.removeQueueOffset({ ...placeNumber(names, g, id, t), ...originOf(names, origin) }, because),
   ),
   command(
+    'readQueueOffset',
+    [anyGroup, placeId],
+    (g, id) => (store, names) => store.readQueueOffset(placeNumber(names, g, id, 1)),
+  ),
+  command(
     'ask',
     [few],
     g =>
