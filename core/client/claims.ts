@@ -59,11 +59,12 @@ async function* claimSome(core: Core, snapshot: GroupSnapshot, request: ClaimReq
 async function* findWork(
   core: Core,
   { offsets, subscriptions }: GroupSnapshot,
-  { topicNames, queueIds }: ClaimRequest,
+  { topicNames, queueIds, exceptQueueIds }: ClaimRequest,
 ): AsyncGenerator<[QueueOffset, Subscription]> {
   const byTopic = new Map(subscriptions.map(subscription => [subscription.topicName, subscription]))
+  const excepted = new Set(exceptQueueIds)
   const isWanted = ({ topicName, queueId }: QueueOffset) =>
-    (topicNames?.includes(topicName) ?? true) && (queueIds?.includes(queueId) ?? true)
+    (topicNames?.includes(topicName) ?? true) && (queueIds?.includes(queueId) ?? true) && !excepted.has(queueId)
   const nowMs = core.clock.now()
   const free = offsets.filter(offset => isWanted(offset) && isClaimable(offset, nowMs))
   const start = Math.floor(core.random() * free.length)

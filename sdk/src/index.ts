@@ -3,7 +3,8 @@
  * gathered and dispatched.
  */
 export type { Clock } from '../../core/protocol/clock.ts'
-export { type Client, type ClientOptions, createClient } from './client.ts'
+export { type Client, createClient } from './client.ts'
+export type { ClientOptions } from './client-options.ts'
 export type { Consumer, ConsumerStatus, StopOptions } from './consumer.ts'
 export type { ConsumerOptions, Ordering } from './consumer-options.ts'
 export { type ClientErrorCode, PmqClientError, PublishError, type PublishResult } from './errors.ts'
