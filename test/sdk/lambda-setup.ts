@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { endpoints } from '../../core/protocol/endpoints.ts'
+import { type EndpointName, endpoints } from '../../core/protocol/endpoints.ts'
 import { PmqClientError } from '../../sdk/src/errors.ts'
 import type { ClientEvent } from '../../sdk/src/events.ts'
 import { readHttpAnswer } from '../../sdk/src/http-answer.ts'
@@ -14,11 +14,17 @@ import { seededRandom } from '../support/random.ts'
 import { createTopic } from '../wire/scene.ts'
 import { openService, type Service, turn } from '../wire/service.ts'
 
-const byPath = new Map(
-  Object.entries(endpoints).map(([name, { path }]) => [path as string, name as keyof typeof endpoints]),
+const byPath = new Map<string, EndpointName>(
+  Object.entries(endpoints).map(([name, { path }]) => [path, name as EndpointName]),
 )
 
-export type Call = { name: string; request: { [field: string]: unknown }; atMs: number }
+export function endpointAt(path: string): EndpointName {
+  const name = byPath.get(path)
+  assert.ok(name, path)
+  return name
+}
+
+export type Call = { name: EndpointName; request: { [field: string]: unknown }; atMs: number }
 
 /** The service, with topic `orders` and the claimed group `billing`, and as many functions as a test makes. */
 export async function setUp({ queues = 2, settings = {} }: { queues?: number; settings?: object } = {}) {
@@ -45,9 +51,7 @@ export async function setUp({ queues = 2, settings = {} }: { queues?: number; se
       underWay: 0,
     }
     const transport: Transport = async (path, request, { timeoutMs, signal }) => {
-      const name = byPath.get(path)
-      assert.ok(name, path)
-      const call = { name, request: { ...request }, atMs: clock.monotonic() }
+      const call = { name: endpointAt(path), request: { ...request }, atMs: clock.monotonic() }
       calls.push(call)
       network.underWay++
       try {
@@ -69,10 +73,7 @@ export async function setUp({ queues = 2, settings = {} }: { queues?: number; se
       })
       given.catch(() => undefined)
       try {
-        const { status, text } = await Promise.race([
-          service.send(call.name as keyof typeof endpoints, call.request),
-          given,
-        ])
+        const { status, text } = await Promise.race([service.send(call.name, call.request), given])
         if (network.isCut || fault === 'lost answer') throw new PmqClientError('connection_lost', `${call.name}: lost`)
         const incoming = { statusCode: status, headers: {} } as Parameters<typeof readHttpAnswer>[0]
         return readHttpAnswer(incoming, [Buffer.from(text)], call.name, clock.now())
