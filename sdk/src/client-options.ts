@@ -1,12 +1,18 @@
 import { type Clock, systemClock } from '../../core/protocol/clock.ts'
 import type { EventListener } from './events.ts'
+import type { Listeners } from './listeners.ts'
 import { type Check, invalidOption, isFunction, isObject, isText, resolveOptions, wholeNumber } from './options.ts'
+import type { Tracing } from './tracing/tracing.ts'
 import type { Transport } from './transport.ts'
 
 /** How to reach the service, and how requests are made. */
 export type ClientOptions = {
-  /** Base URL of the service, `http:` or `https:`; may have a path. */
-  url?: string | undefined
+  /**
+   * Base URL of the service, `http:` or `https:`; may have a path. Of several, of one and the same service, one is used,
+   * any at first; when it fails (unreachable, connection lost, time-out, status 502, 503 or 504) the next one is, and the
+   * failed one rests until its turn comes again.
+   */
+  url?: string | readonly string[] | undefined
   /** Headers of every request, such as `authorization`. */
   headers?: Readonly<Record<string, string>> | undefined
   /** The longest wait for an answer, in milliseconds; pulls may take as much longer as they are allowed to be held. @default 10000 */
@@ -15,6 +21,10 @@ export type ClientOptions = {
   maxAnswerBytes?: number | undefined
   /** Takes the events of all producers and consumers of the client. @default a process warning for each kind of trouble, once */
   onEvent?: EventListener | undefined
+  /** Follows publishes, pulls and handler calls, such as `openTelemetry()` of `pmq-sdk/otel`. @default none */
+  tracing?: Tracing | undefined
+  /** Functions that take part in what the client does. @default none */
+  listeners?: Listeners | undefined
   /** Carries requests in place of HTTP, such as to a service in the same process; `url` and `headers` are not used then. */
   transport?: Transport | undefined
   /** The clock that everything waits by. @default the system's */
@@ -28,25 +38,35 @@ export type ResolvedClientOptions = typeof clientDefaults
 
 /** What a client does unless told otherwise. */
 export const clientDefaults = {
-  url: '',
+  url: '' as string | readonly string[],
   headers: {} as Readonly<Record<string, string>>,
   // PMQ's; above what a cold function takes, below the 30 s of an API gateway.
   requestTimeoutMs: 10_000,
   // Four times what the service sends at most for one pull: its bound is on compressed batches' texts, not on JSON.
   maxAnswerBytes: 16 * 1024 * 1024,
   onEvent: undefined as EventListener | undefined,
+  tracing: undefined as Tracing | undefined,
+  listeners: {} as Listeners,
   transport: undefined as Transport | undefined,
   clock: systemClock as Clock,
   random: Math.random,
 }
 
+const listenerDefaults: Listeners = {}
+const listenerChecks: Record<keyof Listeners, Check> = { preSend: isFunction }
+
+const isTexts = (value: unknown) =>
+  Array.isArray(value) ? value.length > 0 && value.every(text => !isText(text)) : !isText(value)
+
 /** What each option must be. */
 export const clientChecks: Record<keyof ClientOptions, Check> = {
-  url: isText,
+  url: value => (isTexts(value) ? undefined : 'a non-empty string, or an array of some'),
   headers: isObject,
   requestTimeoutMs: wholeNumber(1, 600_000),
   maxAnswerBytes: wholeNumber(1024, 1024 * 1024 * 1024),
   onEvent: isFunction,
+  tracing: isObject,
+  listeners: isObject,
   transport: isFunction,
   clock: isObject,
   random: isFunction,
@@ -56,7 +76,8 @@ export const clientChecks: Record<keyof ClientOptions, Check> = {
 export function resolveClientOptions(given: ClientOptions): ResolvedClientOptions {
   const options = resolveOptions('client', given, clientDefaults, clientChecks)
   requireService('client', options)
-  return options
+  const listeners = resolveOptions('listeners', options.listeners, listenerDefaults, listenerChecks)
+  return { ...options, listeners }
 }
 
 /** Throws unless the options say where the service is. */

@@ -2,7 +2,9 @@ import type { Clock } from '../../core/protocol/clock.ts'
 import { type Api, createApi } from './api.ts'
 import type { ResolvedClientOptions } from './client-options.ts'
 import { containListener, type EventListener } from './events.ts'
+import { createFailover } from './failover.ts'
 import { describeClient } from './identity.ts'
+import type { Tracing } from './tracing/tracing.ts'
 import { createHttpTransport, type HttpTransport } from './transport.ts'
 import { createWarner } from './warn.ts'
 
@@ -13,6 +15,7 @@ export type Connection = {
   clock: Clock
   random: () => number
   requestTimeoutMs: number
+  tracing: Tracing | undefined
   emit: EventListener
   /** Ends the connections that no request uses. */
   endIdle(): void
@@ -21,9 +24,9 @@ export type Connection = {
 }
 
 /** Makes what is needed to speak to the service. Nothing is connected before the first request. */
-export function createConnection(options: ResolvedClientOptions): Connection {
-  const { clock, random, requestTimeoutMs, onEvent } = options
-  const { call, endIdle, close } = options.transport ? foreign(options.transport) : createHttpTransport(options)
+export function createConnection(options: Omit<ResolvedClientOptions, 'listeners'>): Connection {
+  const { clock, random, requestTimeoutMs, tracing, onEvent } = options
+  const { call, endIdle, close } = options.transport ? foreign(options.transport) : connect(options)
   const identity = describeClient()
   return {
     api: createApi(call, identity),
@@ -31,6 +34,7 @@ export function createConnection(options: ResolvedClientOptions): Connection {
     clock,
     random,
     requestTimeoutMs,
+    tracing,
     emit: containListener(onEvent ?? createWarner()),
     endIdle,
     close,
@@ -43,3 +47,11 @@ const foreign = (call: HttpTransport['call']): HttpTransport => ({
   endIdle: () => undefined,
   close: () => undefined,
 })
+
+/** A transport to each of the servers, and a choice among them where there are several. */
+function connect(options: Omit<ResolvedClientOptions, 'listeners'>): HttpTransport {
+  const urls = typeof options.url === 'string' ? [options.url] : options.url
+  const servers = urls.map(url => createHttpTransport({ ...options, url }))
+  const [only] = servers
+  return only && servers.length === 1 ? only : createFailover(servers, options.random)
+}

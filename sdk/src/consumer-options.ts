@@ -1,6 +1,6 @@
 import { limits } from '../../core/protocol/limits.ts'
+import { type ConsumerListeners, checkListeners } from './consumer-listeners.ts'
 import type { EventListener } from './events.ts'
-import { type ConsumerListeners, checkListeners } from './listeners.ts'
 import type { MessageHandler } from './message.ts'
 import {
   type Check,

@@ -17,6 +17,8 @@ import { createLifecycle, type Lifecycle } from './lifecycle.ts'
 import { createMembership } from './membership.ts'
 import { createPauses, type Pauses, type QueueSelection } from './pauses.ts'
 import { createQueueSet } from './queue-set.ts'
+import { traceHandler, tracePull } from './tracing/trace-consumer.ts'
+import type { Tracing } from './tracing/tracing.ts'
 import type { QueueStatus } from './worker/queue-status.ts'
 import { createQueueWorker } from './worker/queue-worker.ts'
 
@@ -79,6 +81,7 @@ export type ConsumerDeps = {
   random: () => number
   clientIp: string
   requestTimeoutMs: number
+  tracing: Tracing | undefined
   emit: EventListener
   /** Called when there is something to stop, and when there is nothing any more. The first throws where nothing may start. */
   onStarted(): void
@@ -158,7 +161,7 @@ function createRun(
   pauses: Pauses,
   onReplaced: () => void,
 ) {
-  const { api, clock, random, emit, requestTimeoutMs } = deps
+  const { api, clock, random, emit, requestTimeoutMs, tracing } = deps
 
   const committer = createCommitter({
     ...options,
@@ -200,8 +203,8 @@ function createRun(
     if (!handler) return undefined
     return createQueueWorker(
       {
-        handler,
-        ask,
+        handler: tracing ? traceHandler(tracing, handler) : handler,
+        ask: tracing ? tracePull(tracing, ask) : ask,
         sendFailures: (request, signal) => {
           const { consumerId } = membership
           return api.publishAndUpdateResultFailMsg({ consumerId, ...request }, { timeoutMs: requestTimeoutMs, signal })

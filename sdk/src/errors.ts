@@ -46,6 +46,7 @@ export const clientErrorTable = {
   buffer_full: { retryable: true, inDoubt: false, meaning: 'The producer holds as much as it may.' },
   deadline_exceeded: { retryable: true, inDoubt: true, meaning: 'publishTimeoutMs passed without a final answer.' },
   invalid_message: { retryable: false, inDoubt: false, meaning: 'A message breaks a limit; nothing was sent.' },
+  pre_send_failed: { retryable: false, inDoubt: false, meaning: 'The preSend listener threw; nothing was sent.' },
   invalid_options: { retryable: false, inDoubt: false, meaning: 'An option is unknown or has a wrong value.' },
 } as const satisfies Record<string, ErrorRow>
 
@@ -62,6 +63,9 @@ export type ErrorDetails = ErrorOptions & {
   retryAfterMs?: number | undefined
 }
 
+/** Whatever a server or something in front of it asks for: a client that waits for a day is as good as dead. */
+export const longestRetryAfterMs = 60_000
+
 /** A failure that the caller can report, or wait out if `retryable`. `cause` has the error beneath, if there is one. */
 export class PmqClientError extends Error {
   override name = 'PmqClientError'
@@ -75,7 +79,8 @@ export class PmqClientError extends Error {
     this.code = code
     this.status = details.status
     this.requestId = details.requestId
-    this.retryAfterMs = details.retryAfterMs
+    const { retryAfterMs = -1 } = details
+    this.retryAfterMs = retryAfterMs >= 0 ? Math.min(retryAfterMs, longestRetryAfterMs) : undefined
   }
 
   /** True if the same call may succeed later. */
@@ -120,8 +125,16 @@ export class PublishError extends PmqClientError {
 /** Anything thrown, as a `PmqClientError`. Where an answer is read, what is thrown says that it cannot be. */
 export function asClientError(thrown: unknown, code: ClientErrorCode = 'bad_answer'): PmqClientError {
   if (thrown instanceof PmqClientError) return thrown
-  const text = thrown instanceof Error ? thrown.message : String(thrown)
-  return new PmqClientError(code, `The request failed: ${text}`, { cause: thrown })
+  return new PmqClientError(code, `The request failed: ${textOf(thrown)}`, { cause: thrown })
+}
+
+/** Also of what cannot be made a text, which would otherwise end the loop that only meant to report it. */
+export function textOf(thrown: unknown): string {
+  try {
+    return String(thrown instanceof Error ? thrown.message : thrown)
+  } catch {
+    return `${typeof thrown} that has no text`
+  }
 }
 
 function rowOf(code: ClientErrorCode): { retryable: boolean; inDoubt: boolean } {

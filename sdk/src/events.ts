@@ -1,5 +1,6 @@
 import type { Operation } from './api.ts'
-import type { PmqClientError } from './errors.ts'
+import type { PmqClientError, PublishError } from './errors.ts'
+import { callSafely } from './listeners.ts'
 
 type QueueName = { groupName: string; topicName: string; queueId: number }
 
@@ -18,6 +19,13 @@ export type ClientEvent =
       error: PmqClientError
       retryInMs?: number
     }
+  /**
+   * A `publishAsync` without `onDone` failed; `messages` of it are not stored, or may be, as `error.outcome` says. They
+   * will not be sent again.
+   */
+  | { type: 'publish_failed'; topicName: string; messages: number; error: PublishError }
+  /** A function that was passed to a call has thrown or rejected. */
+  | { type: 'callback_failed'; callback: 'onDone'; topicName: string; error: unknown }
   /** The consumer is known to the service and a member of its group. */
   | { type: 'registered'; groupName: string; consumerId: number; consumerName: string }
   /** The service has given the consumer up, since it heard no heartbeat in time. It registers again by itself. */
@@ -86,13 +94,10 @@ export type EventListener = (event: ClientEvent) => void
 /** Makes a listener safe to call from the loops: nothing that it does may end them. */
 export function containListener(listener: EventListener | undefined): EventListener {
   if (!listener) return () => undefined
-  return event => {
-    try {
-      const returned: unknown = listener(event)
-      // An async function is accepted where `void` is expected; its rejection would end the process.
-      if (returned instanceof Promise) returned.catch(() => undefined)
-    } catch {
-      // A listener's failure has nowhere to go: it is the place where failures are reported to.
-    }
-  }
+  // A listener's failure has nowhere to go: it is the place where failures are reported to.
+  return event =>
+    callSafely(
+      () => listener(event),
+      () => undefined,
+    )
 }

@@ -12,9 +12,9 @@ export function readHttpAnswer(incoming: IncomingMessage, chunks: Buffer[], plac
   let body: unknown
   try {
     body = JSON.parse(text)
-  } catch (cause) {
-    if (status === 200)
-      throw new PmqClientError('bad_answer', `${place} answered with what is not JSON.`, { status, cause })
+  } catch {
+    // Without a cause: the parser quotes what it could not read, which may be a message.
+    if (status === 200) throw new PmqClientError('bad_answer', `${place} answered with what is not JSON.`, { status })
   }
   if (status === 200) return body
 
@@ -47,13 +47,9 @@ function readErrorBody(body: unknown): { code: string; message: string; requestI
   }
 }
 
-/** Whatever a server or something in front of it asks for: a client that waits for a day is as good as dead. */
-export const longestRetryAfterMs = 60_000
-
 /** `Retry-After` is a number of seconds or a date. */
 function readRetryAfter(header: string | undefined, nowMs: number): number | undefined {
   if (!header) return undefined
   const seconds = Number(header)
-  const waitMs = Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - nowMs
-  return waitMs >= 0 ? Math.min(waitMs, longestRetryAfterMs) : undefined
+  return Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - nowMs
 }

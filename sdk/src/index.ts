@@ -6,11 +6,13 @@ export type { Clock } from '../../core/protocol/clock.ts'
 export { type Client, createClient } from './client.ts'
 export type { ClientOptions } from './client-options.ts'
 export type { Consumer, ConsumerStatus, StopOptions } from './consumer.ts'
+export type { CallResult, ConsumerListeners } from './consumer-listeners.ts'
 export type { ConsumerOptions, Ordering } from './consumer-options.ts'
 export { type ClientErrorCode, PmqClientError, PublishError, type PublishResult } from './errors.ts'
 export type { ClientEvent, EventListener, TracedMessage } from './events.ts'
 export type { ConsumerHealth } from './health.ts'
-export type { CallResult, ConsumerListeners } from './listeners.ts'
+export type { Listeners, PreSendListener } from './listeners.ts'
+export { type EventLogger, type EventLogLevel, type LogEventsOptions, logEvents } from './log/log-events.ts'
 export type {
   HandlerContext,
   HandlerResult,
@@ -20,7 +22,8 @@ export type {
   NewMessage,
 } from './message.ts'
 export type { QueueSelection } from './pauses.ts'
-export type { Producer } from './producer.ts'
+export type { CloseOptions, Producer, PublishDone } from './producer.ts'
 export type { ProducerOptions } from './producer-options.ts'
+export type { HandleTrace, PublishTrace, Trace, TracedQueue, TraceOutcome, Tracing } from './tracing/tracing.ts'
 export type { CallOptions, Transport } from './transport.ts'
 export type { QueueStatus } from './worker/queue-status.ts'

@@ -150,10 +150,9 @@ function parseBaseUrl(text: string) {
   let url: URL
   try {
     url = new URL(text)
-  } catch (cause) {
-    throw new PmqClientError('invalid_options', `url is not a URL; such as https://example.com/base would be`, {
-      cause,
-    })
+  } catch {
+    // Without a cause: it carries the text, and with it a key that stands in its path.
+    throw invalidOption('url is not a URL; such as https://example.com/base would be')
   }
   const secure = url.protocol === 'https:'
   if (!secure && url.protocol !== 'http:')
@@ -176,6 +175,8 @@ function connectionError(
   isClosed: boolean,
   socket: { destroyed: boolean; secureConnecting?: boolean } | null,
 ): PmqClientError {
+  // The bytes that a parser could not read may be a message's.
+  Reflect.deleteProperty(cause, 'rawPacket')
   if (isClosed) return new PmqClientError('closed', `The client was closed while ${place} was called.`, { cause })
   const { syscall } = cause as NodeJS.ErrnoException
   // Nothing is sent before TLS stands; what can go wrong on the way there has dozens of codes.

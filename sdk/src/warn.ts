@@ -22,6 +22,10 @@ function describe(event: ClientEvent): string | undefined {
   switch (event.type) {
     case 'request_failed':
       return `pmq-sdk: ${event.operation} failed (${event.error.code}); it goes on trying`
+    case 'publish_failed':
+      return `pmq-sdk: a publish to ${event.topicName} was lost (${event.error.code}), and nobody was told`
+    case 'callback_failed':
+      return `pmq-sdk: the ${event.callback} of a publish to ${event.topicName} failed (${nameOf(event.error)})`
     case 'handler_failed':
       return `pmq-sdk: the handler of ${event.topicName} failed (${nameOf(event.error)}); ${afterwards(event)}`
     case 'failures_stored':

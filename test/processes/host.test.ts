@@ -5,11 +5,11 @@ import { handledBy } from './reading.ts'
 import { openScene } from './scene.ts'
 import { until } from './until.ts'
 
-const kills = 3
+const kills = 10
 /** What has to be acknowledged, and handled, by each host that is killed. */
-const messagesPerHost = 300
+const messagesPerHost = 100
 
-test('consumers and a publisher that are there before the host begin when it comes, and survive that it is killed', async () => {
+test('consumers and a publisher that are there before the host begin when it comes, and survive that it is killed ten times', async () => {
   await using scene = await openScene({ queues: 4, sessionTimeoutSeconds: 3 })
   await scene.killHost()
   const consumers = [scene.consumer('first'), scene.consumer('second')]

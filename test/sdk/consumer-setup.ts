@@ -1,4 +1,5 @@
 import { createClient } from '../../sdk/src/client.ts'
+import type { ClientOptions } from '../../sdk/src/client-options.ts'
 import type { ConsumerOptions } from '../../sdk/src/consumer-options.ts'
 import { PmqClientError } from '../../sdk/src/errors.ts'
 import type { ClientEvent } from '../../sdk/src/events.ts'
@@ -25,7 +26,11 @@ export function setUp({
   let seed = 0
 
   /** A client of its own, as another process would have. */
-  function consumer(handler: MessageHandler, options: Partial<ConsumerOptions> = {}) {
+  function consumer(
+    handler: MessageHandler,
+    options: Partial<ConsumerOptions> = {},
+    clientOptions: ClientOptions = {},
+  ) {
     const events: ClientEvent[] = []
     /** Between this client alone and the service; a process that was killed is for ever cut off. */
     const network = { isCut: false }
@@ -40,6 +45,7 @@ export function setUp({
       clock,
       random: seededRandom(++seed),
       onEvent: event => events.push(event),
+      ...clientOptions,
     })
     const made = client.consumer({ groupName: 'billing', topics: { orders: handler }, ...options })
     const types = () => events.map(({ type }) => type)

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import type { CallResult } from '../../sdk/src/consumer-listeners.ts'
+import { PmqClientError } from '../../sdk/src/errors.ts'
 import type { HandlerContext, Message, MessageHandler } from '../../sdk/src/message.ts'
 import {
   createDispatch,
@@ -279,6 +281,242 @@ suite('dispatching', () => {
     calls[1]?.reject(new Error('late'))
     await dispatch.stop()
     assert.deepEqual([finished, failed, calls.length], [[], [], 2])
+  })
+
+  test('of a call that names some as failed the others are done, and only those are handed out again', async () => {
+    const seen: number[][] = []
+    const results = [[2, 4, 2], [4], []]
+    const { clock, finished, failed } = begin(
+      messages => {
+        seen.push(offsetsOf(messages))
+        return results[seen.length - 1]
+      },
+      { messages: 4, settings: { consumerBatchSize: 4 } },
+    )
+    await clock.advance(1_000)
+    assert.deepEqual(seen, [[1, 2, 3, 4], [2, 4], [4]])
+    assert.deepEqual(finished, [[1, 3], [2], [4]])
+    assert.deepEqual(
+      failed.map(call => [offsetsOf(call.messages), offsetsOf(call.failed), call.failures, call.error]),
+      [
+        [[1, 2, 3, 4], [2, 4], 1, undefined],
+        [[2, 4], [4], 2, undefined],
+      ],
+    )
+  })
+
+  const malformed: [unknown, string][] = [
+    [true, 'boolean'],
+    [0, '0'],
+    ['a secret body', 'string'],
+    [{ failed: [1] }, 'object'],
+    [{ length: 0 }, 'object'],
+    [[3], 'an array with 3'],
+    [[1, 3], 'an array with 3'],
+    [['1'], 'an array with string'],
+    [[null], 'an array with null'],
+    [[1n], 'an array with bigint'],
+    [[Number.NaN], 'an array with NaN'],
+    [new Set([1]), 'object'],
+  ]
+  for (const how of ['returns', 'resolves with']) {
+    test(`a call has failed as a whole when its handler ${how} anything else, or an offset that is not its own`, async () => {
+      for (const [result, told] of malformed) {
+        let isFirst = true
+        const handler = untyped(() => {
+          const returned = isFirst ? result : undefined
+          isFirst = false
+          return how === 'returns' ? returned : Promise.resolve(returned)
+        })
+        const { clock, finished, failed } = begin(handler, { messages: 2, settings: { consumerBatchSize: 2 } })
+        await clock.advance(1_000)
+        assert.deepEqual([offsetsOf(failed[0]?.failed ?? []), finished], [[1, 2], [[1, 2]]], told)
+        const { error } = failed[0] ?? {}
+        assert.ok(error instanceof PmqClientError)
+        assert.equal(error.code, 'invalid_result')
+        assert.ok(error.message.startsWith(`The handler returned ${told};`), error.message)
+      }
+    })
+  }
+
+  test('however many calls fail, and in whatever way, their slots are free again', async () => {
+    const ways = failures.map(([, fail]) => fail)
+    let left = 2 * 3 * ways.length
+    const handler = untyped(() => (left-- > 0 ? ways[left % ways.length]?.() : undefined))
+    const { clock, finished } = begin(handler, { messages: 4, settings: { threadSize: 3 } })
+    await clock.advance(600_000)
+    assert.deepEqual(finished.toSorted(), [[1], [2], [3], [4]])
+  })
+
+  test('a call that takes too long has failed then: its signal aborts, it is repeated, and its end is ignored', async () => {
+    const { calls, handler, offsets } = controlled()
+    const { clock, failed, finished } = begin(handler, { messages: 2, settings: { timeout: 3 } })
+    await clock.advance(2_999)
+    const { signal } = calls[0]?.context ?? assert.fail()
+    assert.equal(signal.aborted, false)
+    await clock.advance(1)
+    assert.ok(signal.aborted && signal.reason instanceof PmqClientError)
+    assert.equal(signal.reason.code, 'handler_timeout')
+    assert.deepEqual(
+      failed.map(({ error, retryInMs }) => [error, retryInMs]),
+      [[signal.reason, 100]],
+    )
+    calls[0]?.resolve()
+    await clock.advance(100)
+    assert.deepEqual([offsets(), finished], [[[1], [1]], []])
+    assert.equal(calls[1]?.context.signal.aborted, false, 'the next attempt has a signal of its own')
+    calls[1]?.resolve()
+    await settle()
+    assert.deepEqual(finished, [[1]])
+    await assert.rejects(calls[0]?.context.commit(1) ?? assert.fail(), { code: 'handler_timeout' })
+  })
+
+  test('handlers that end in time are not touched by the time-out, and a changed one counts from the next call on', async () => {
+    const { calls, handler } = controlled()
+    const { clock, failed, dispatch } = begin(handler, { messages: 3, settings: { timeout: 10 } })
+    await clock.advance(9_000)
+    dispatch.update(settingsOf({ timeout: 2 }))
+    await clock.advance(900)
+    calls[0]?.resolve()
+    await settle()
+    await clock.advance(1_900)
+    assert.equal(failed.length, 0)
+    dispatch.update(settingsOf({ timeout: 0 }))
+    await clock.advance(100)
+    assert.deepEqual(offsetsOf(failed[0]?.failed ?? []), [2], 'the second call began under 2 s')
+    await clock.advance(86_400_000)
+    assert.equal(failed.length, 1)
+  })
+
+  test('what leaves is brought away in the slot of the call, and what stays is repeated behind that', async () => {
+    const bringing: { leaving: number[]; failures: number; succeeded: number[]; end: (isAway: boolean) => void }[] = []
+    const seen: number[][] = []
+    const { clock, finished, failed } = begin(
+      messages => {
+        seen.push(offsetsOf(messages))
+        return seen.length === 1 ? [2, 3] : []
+      },
+      {
+        messages: 5,
+        settings: { consumerBatchSize: 3 },
+        leaving: messages => messages.filter(({ offset }) => offset === 2),
+        bringAway: (leaving, failures, succeeded) =>
+          new Promise(end => {
+            bringing.push({ leaving: offsetsOf(leaving), failures, succeeded: offsetsOf(succeeded), end })
+          }),
+      },
+    )
+    await clock.advance(60_000)
+    assert.deepEqual([seen, finished], [[[1, 2, 3]], [[1]]])
+    assert.deepEqual(
+      bringing.map(({ end: _, ...brought }) => brought),
+      [{ leaving: [2], failures: 1, succeeded: [1] }],
+    )
+    assert.deepEqual(offsetsOf(failed[0]?.leaving ?? []), [2])
+    bringing[0]?.end(true)
+    await clock.advance(100)
+    assert.deepEqual(seen, [[1, 2, 3], [3], [4, 5]])
+    assert.deepEqual(finished, [[1], [2], [3], [4, 5]])
+  })
+
+  test('a stop waits for failures that are on their way', async () => {
+    let end: (isAway: boolean) => void = () => undefined
+    const handler = () => {
+      throw new Error('no')
+    }
+    const { clock, finished, dispatch } = begin(handler, {
+      leaving: messages => messages,
+      bringAway: () =>
+        new Promise(resolve => {
+          end = resolve
+        }),
+    })
+    await settle()
+    let isStopped = false
+    void dispatch.stop().then(() => {
+      isStopped = true
+    })
+    await clock.advance(60_000)
+    assert.equal(isStopped, false)
+    end(true)
+    await settle()
+    assert.deepEqual([isStopped, finished], [true, [[1]]])
+  })
+
+  test('a call that runs long is told again and again, until it ends', async () => {
+    const { calls, handler } = controlled()
+    const { clock, slow } = begin(handler, { messages: 3, settings: { threadSize: 2 } })
+    await clock.advance(200_000)
+    calls[1]?.resolve()
+    await clock.advance(450_000)
+    calls[0]?.resolve()
+    calls[2]?.resolve()
+    await clock.advance(900_000)
+    assert.deepEqual(slow, [
+      [[1], 300_000],
+      [[3], 300_000],
+      [[1], 600_000],
+    ])
+  })
+
+  test('a no before a call holds the whole queue, which is asked again less and less often', async () => {
+    const asked: [number[], number][] = []
+    let isHeld = true
+    const { handler, offsets } = controlled()
+    const clock = createManualClock()
+    const preHandle = async (messages: readonly Message[]) => {
+      asked.push([offsetsOf(messages), clock.monotonic()])
+      return !isHeld
+    }
+    const { dispatch } = begin(handler, { messages: 3, settings: { threadSize: 2 }, preHandle }, clock)
+    await clock.advance(20_000)
+    assert.deepEqual(asked[0], [[1], 0])
+    assert.deepEqual(
+      asked.slice(1).map(([, atMs], index) => atMs - (asked[index]?.[1] ?? 0)),
+      [50, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000],
+    )
+    assert.deepEqual([offsets(), dispatch.isHeld], [[], true])
+    isHeld = false
+    await clock.advance(5_000)
+    assert.deepEqual([offsets(), dispatch.isHeld], [[[1], [2]], false])
+  })
+
+  test('a stop or a pause ends the asking', async () => {
+    let asked = 0
+    const { clock, dispatch } = begin(() => assert.fail(), { preHandle: async () => asked++ < 0 })
+    await clock.advance(1_000)
+    dispatch.setPaused(true)
+    const before = asked
+    await clock.advance(60_000)
+    assert.equal(asked, before)
+    dispatch.setPaused(false)
+    await settle()
+    assert.equal(asked, before + 1)
+    await dispatch.stop()
+    assert.deepEqual([asked, clock.sleeping], [before + 1, 0])
+  })
+
+  test('after each call it is told what became of it', async () => {
+    const results: (CallResult & { offsets: number[] })[] = []
+    const { calls, handler } = controlled()
+    const { clock, dispatch } = begin(handler, {
+      messages: 3,
+      settings: { threadSize: 3 },
+      postHandle: (messages, _, result) => void results.push({ offsets: offsetsOf(messages), ...result }),
+    })
+    await clock.advance(30)
+    const error = new Error('no')
+    calls[0]?.resolve()
+    calls[1]?.reject(error)
+    await settle()
+    dispatch.abandon(new Error('given up'))
+    calls[2]?.resolve()
+    await settle()
+    assert.deepEqual(results, [
+      { offsets: [1], outcome: 'done', failed: [], error: undefined, durationMs: 30 },
+      { offsets: [2], outcome: 'failed', failed: [2], error, durationMs: 30 },
+      { offsets: [3], outcome: 'ignored', failed: [], error: undefined, durationMs: 30 },
+    ])
   })
 
   test('handlers that never wait let the event loop turn', async () => {

@@ -8,9 +8,9 @@ type StoredBatch = PulledBatch & { publishId: string; firstIndex: number }
 type Queue = { topicName: string; queueId: number; batches: StoredBatch[]; nextOffset: number }
 
 /**
- * Topics, queues and batches of the stand-in service. It is strict where the client has duties: a later attempt must
- * repeat the queue of the first, and the messages of one that may be stored, raise `attempt`, and say how long ago the
- * first was.
+ * Topics, queues and batches of the stand-in service. It is strict where the client has duties: an attempt behind one that
+ * may have been stored must repeat its queue and messages, raise `attempt`, and say how long ago that was; any other is as
+ * the first.
  */
 export function createFakeLog(clock: Clock) {
   const topics = new Map<string, Queue[]>()
@@ -37,17 +37,17 @@ export function createFakeLog(clock: Clock) {
     assert.ok(publishId, 'every publish has a publishId')
     const text = JSON.stringify(request.msgs)
     const earlier = publishes.get(publishId)
-    if (!earlier) {
-      assert.equal(attempt, 1)
+    if (!earlier?.isInDoubt) {
+      assert.equal(attempt, 1, 'nothing can be stored yet')
       assert.equal(attemptAgeMs, 0)
     } else {
-      if (earlier.isInDoubt) assert.equal(text, earlier.text, 'a later attempt repeats the messages')
+      assert.equal(text, earlier.text, 'a later attempt repeats the messages')
       assert.equal(queueId, earlier.queueId, 'a later attempt names the same queue')
       assert.ok((attempt ?? 0) > earlier.attempt, 'a later attempt has a higher number')
       assert.ok((attemptAgeMs ?? 0) >= clock.monotonic() - earlier.atMs, 'and says how long ago the first was')
     }
     const isInDoubt = mayBeStored || (earlier?.isInDoubt ?? false)
-    const atMs = earlier?.atMs ?? clock.monotonic()
+    const atMs = earlier?.isInDoubt ? earlier.atMs : clock.monotonic()
     publishes.set(publishId, { text, isInDoubt, queueId, attempt: attempt ?? 0, atMs })
   }
 

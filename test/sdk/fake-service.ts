@@ -22,6 +22,8 @@ import type { ManualClock } from './manual-clock.ts'
 export type Fault =
   | { kind: 'lose_request' | 'lose_answer' | 'hang' | 'unreachable' }
   | { kind: 'fail'; error: PmqClientError }
+  /** As a transport of the user's own may. */
+  | { kind: 'throw'; thrown: unknown }
   | { kind: 'answer'; answer: object }
   | { kind: 'delay'; ms: number }
 
@@ -81,6 +83,7 @@ export function createFakeService(clock: ManualClock) {
     if (fault?.kind === 'unreachable') throw new PmqClientError('unreachable', 'nobody listens')
     if (fault?.kind === 'lose_request') throw new PmqClientError('connection_lost', 'the request was lost')
     if (fault?.kind === 'fail') throw fault.error
+    if (fault?.kind === 'throw') throw fault.thrown
     if (fault?.kind === 'answer') return fault.answer
     if (fault?.kind === 'hang') {
       await clock.sleep(options.timeoutMs, signal)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import { inspect } from 'node:util'
 import { createClient } from '../../sdk/src/client.ts'
 import type { ClientOptions } from '../../sdk/src/client-options.ts'
 import { type ConsumerOptions, resolveConsumerOptions } from '../../sdk/src/consumer-options.ts'
@@ -80,6 +81,13 @@ suite('client options', () => {
   refuses('a password in the URL', create({ url: 'http://me:secret@localhost' }), /user name or password/)
   refuses('a query in the URL', create({ url: 'http://localhost/?a=1' }), /query or fragment/)
   refuses('an unknown name', create({ url: 'http://localhost', timeout: 1 }), /unknown option "timeout"/)
+  const several = (...url: unknown[]) => create({ url })
+  refuses('an empty list of URLs', several(), /url is an array; it must be a non-empty string, or an array of some/)
+  refuses('a list with what is no text', several('http://localhost', 7), /url is an array; it must be a non-empty/)
+  refuses('a list with what is no URL', several('http://localhost', 'localhost'), /url is not a URL/)
+  const url = 'http://localhost'
+  refuses('a listener that is no function', create({ url, listeners: { preSend: 1 } }), /listeners: preSend is 1/)
+  refuses('a listener of another name', create({ url, listeners: { presend: 1 } }), /unknown option "presend"/)
 
   refuses(
     'a header that cannot be sent',
@@ -91,6 +99,8 @@ suite('client options', () => {
     const headers = { authorization: 'secret\n' }
     assert.throws(create({ url: 'http://localhost', headers }), (error: Error) => !error.message.includes('secret'))
     assert.throws(create({ url: 'http://me:secret@localhost' }), (error: Error) => !error.message.includes('secret'))
-    assert.throws(create({ url: 'secret-is-no-url' }), (error: Error) => !error.message.includes('secret'))
+    for (const url of ['secret-is-no-url', ['http://localhost', 'secret-is-no-url']]) {
+      assert.throws(create({ url }), (error: Error) => !inspect(error).includes('secret-is-no-url'))
+    }
   })
 })

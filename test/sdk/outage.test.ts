@@ -9,6 +9,14 @@ const failing = (code: ClientErrorCode, message: string, details = {}): Fault =>
   return { kind: 'fail', error: new PmqClientError(code, message, details) }
 }
 
+function withoutText(): Error {
+  return Object.defineProperty(new Error(), 'message', {
+    get() {
+      throw new Error('no text')
+    },
+  })
+}
+
 /** What a network and what stands in it may do to a request; the transport's own tests say that these are its errors. */
 const faults = {
   'a connection reset': { kind: 'lose_answer' },
@@ -24,6 +32,12 @@ const faults = {
   'what is not JSON': failing('bad_answer', 'answered with what is not JSON'),
   'JSON that is no answer': { kind: 'answer', answer: [] },
   'an answer without what it is asked for': { kind: 'answer', answer: { suc: true, batches: [{}] } },
+  'half an answer': failing('connection_lost', 'the answer was cut off'),
+  'a transport that throws undefined': { kind: 'throw', thrown: undefined },
+  'a transport that throws what has no text': { kind: 'throw', thrown: Object.create(null) },
+  'a transport that throws an error without a text': { kind: 'throw', thrown: withoutText() },
+  'a transport that asks for a pause without an end': failing('throttled', 'slower', { retryAfterMs: Infinity }),
+  'a transport that asks for a pause that is no number': failing('throttled', 'slower', { retryAfterMs: Number.NaN }),
   'a refusal': { kind: 'answer', answer: { suc: false, msg: 'no' } },
 } satisfies Record<string, Fault>
 

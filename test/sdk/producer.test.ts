@@ -2,40 +2,9 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { createClient } from '../../sdk/src/client.ts'
 import { PmqClientError, PublishError } from '../../sdk/src/errors.ts'
-import type { ClientEvent } from '../../sdk/src/events.ts'
-import type { ProducerOptions } from '../../sdk/src/producer-options.ts'
-import { createFakeService, type Fault } from './fake-service.ts'
-import { createManualClock, seededRandom, settle } from './manual-clock.ts'
-
-function setUp({ queues = 4, seed = 1, ...options }: ProducerOptions & { queues?: number; seed?: number } = {}) {
-  const clock = createManualClock()
-  const service = createFakeService(clock)
-  service.log.createTopic('orders', queues)
-  const events: ClientEvent[] = []
-  const client = createClient({
-    transport: service.transport,
-    clock,
-    random: seededRandom(seed),
-    onEvent: event => events.push(event),
-  })
-  const producer = client.producer(options)
-  /** Faults for the next publishes, one each; undefined lets one pass. */
-  const meet = (...faults: (Fault | undefined)[]) => {
-    service.onRequest = operation => (operation === 'publish' ? faults.shift() : undefined)
-  }
-  const publishes = () => service.requests.filter(({ operation }) => operation === 'publish')
-  return { clock, service, client, producer, events, meet, publishes }
-}
-
-/** Takes a rejection apart; fails if there is none. */
-async function failureOf(promise: Promise<unknown>): Promise<PublishError> {
-  const thrown = await promise.then(
-    value => assert.fail(`resolved with ${JSON.stringify(value)}`),
-    (error: unknown) => error,
-  )
-  assert.ok(thrown instanceof PublishError, String(thrown))
-  return thrown
-}
+import type { Fault } from './fake-service.ts'
+import { seededRandom, settle } from './manual-clock.ts'
+import { failureOf, setUpProducer as setUp } from './producer-setup.ts'
 
 const bodies = (count: number, prefix = 'm') => Array.from({ length: count }, (_, index) => ({ body: prefix + index }))
 
@@ -296,6 +265,62 @@ suite('retries', () => {
     await published
   })
 
+  for (const [what, slower] of [
+    ['sleepTime', { kind: 'answer', answer: { suc: false, sleepTime: 2_000 } }],
+    [
+      'Retry-After',
+      { kind: 'fail', error: new PmqClientError('throttled', 'slower', { status: 429, retryAfterMs: 2_000 }) },
+    ],
+  ] satisfies [string, Fault][]) {
+    test(`a pause that the service asks for by ${what} makes no later one longer, nor that of another topic`, async () => {
+      const { producer, clock, service, publishes } = setUp()
+      service.log.createTopic('other', 1)
+      service.onRequest = (operation, { topicName }) =>
+        operation !== 'publish' || topicName === 'other'
+          ? undefined
+          : publishes().length <= 10
+            ? slower
+            : { kind: 'unreachable' }
+      const failed = failureOf(producer.publish('orders', { body: 'a' }))
+      await clock.advance(500)
+      const other = await producer.publish('other', { body: 'b' })
+      assert.deepEqual(other, { queueId: 5, offset: 1 })
+      await clock.advance(19_600)
+      const ofOrders = () => publishes().filter(({ request }) => request.topicName === 'orders')
+      const times = ofOrders().map(({ atMs }) => atMs)
+      assert.deepEqual(times.slice(0, 10), [0, 2_000, 4_000, 6_000, 8_000, 10_000, 12_000, 14_000, 16_000, 18_000])
+      assert.ok(times.length > 11, 'the first pauses behind them are of milliseconds')
+      await clock.advance(10_000)
+      assert.equal((await failed).code, 'deadline_exceeded')
+    })
+  }
+
+  test('a pause that the service asks for ends no later than the publish', async () => {
+    const { producer, clock, meet } = setUp({ publishTimeoutMs: 5_000 })
+    meet({ kind: 'fail', error: new PmqClientError('throttled', 'slower', { status: 429, retryAfterMs: 60_000 }) })
+    const failed = failureOf(producer.publish('orders', { body: 'a' }))
+    await clock.advance(5_000)
+    assert.deepEqual([(await failed).code, (await failed).outcome], ['deadline_exceeded', 'not_stored'])
+  })
+
+  test('as long as nothing can be stored every attempt is as the first, which the service need not look for', async () => {
+    const { producer, clock, meet, publishes } = setUp()
+    const throttled = new PmqClientError('throttled', 'slower', { status: 429 })
+    meet({ kind: 'fail', error: throttled }, { kind: 'unreachable' }, { kind: 'lose_request' }, { kind: 'unreachable' })
+    const published = producer.publish('orders', { body: 'a' })
+    await clock.advance(5_000)
+    await published
+    const sent = publishes().map(({ request }) => request)
+    assert.deepEqual(
+      sent.map(({ attempt }) => attempt),
+      [1, 1, 1, 2, 3],
+    )
+    assert.deepEqual(
+      [sent[2]?.attemptAgeMs, sent[3]?.queueId, sent[4]?.queueId],
+      [0, sent[2]?.queueId, sent[2]?.queueId],
+    )
+  })
+
   test('every retry is told as an event', async () => {
     const { producer, clock, meet, events } = setUp()
     meet({ kind: 'unreachable' })
@@ -376,6 +401,34 @@ suite('retries', () => {
     meet({ kind: 'answer', answer: { suc: true, sleepTime: 0 } })
     const error = await failureOf(producer.publish('orders', { body: 'a' }))
     assert.deepEqual([error.code, error.outcome], ['bad_answer', 'unknown'])
+  })
+
+  test('an answer that tells of messages that were not sent is none', async () => {
+    const { producer, clock, meet, service } = setUp()
+    const offsets = [{ first: -1_000_000_000, count: 2_000_000_000, queueId: 1, offset: 1 }]
+    meet({ kind: 'answer', answer: { suc: true, sleepTime: 0, offsets } })
+    const published = producer.publish('orders', { body: 'a' })
+    await clock.advance(1_000)
+    await published
+    assert.equal(service.log.stored('orders').length, 1)
+  })
+
+  test('of five sends of a key one fails: its caller alone is told, and the others are stored in order', async () => {
+    const { producer, meet, service } = setUp({ maxBatchMessages: 1 })
+    const no = { kind: 'fail', error: new PmqClientError('bad_request', 'no', { status: 400 }) } as const
+    meet(undefined, undefined, no)
+    const settled = await Promise.allSettled(
+      bodies(5).map(({ body }) => producer.publish('orders', { body, key: 'k' })),
+    )
+    assert.deepEqual(
+      settled.map(({ status }) => status),
+      ['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'fulfilled'],
+    )
+    assert.deepEqual(
+      service.log.stored('orders').map(({ message }) => message.body),
+      ['m0', 'm1', 'm3', 'm4'],
+    )
+    await producer.close()
   })
 
   test('one failed send of a key lets the next ones of the key through', async () => {
@@ -648,6 +701,67 @@ suite('flush and close', () => {
     await producer.close()
     const error = await failureOf(producer.publish('orders', { body: 'a' }))
     assert.deepEqual([error.code, error.outcome], ['closed', 'not_stored'])
+  })
+
+  test('close sends what waits for room at once, however long messages may linger', async () => {
+    const { producer, service, clock } = setUp({ maxBufferedMessages: 10, maxBatchMessages: 10, lingerMs: 5_000 })
+    for (const message of bodies(95)) void producer.publish('orders', message)
+    await producer.close()
+    assert.equal(service.log.stored('orders').length, 95)
+    assert.equal(clock.monotonic(), 0)
+  })
+
+  test('close with a time rejects each publish that is not settled by then, and says what is known of it', async () => {
+    const { producer, client, service, clock } = setUp({ maxBufferedMessages: 4, maxBatchMessages: 2, maxInFlight: 1 })
+    service.onRequest = operation => (operation === 'publish' ? { kind: 'hang' } : undefined)
+    // Two are sent, two are gathered behind them, two wait for room.
+    const failures = bodies(6).map(message => failureOf(producer.publish('orders', message)))
+    await settle()
+    const closed = producer.close({ timeoutMs: 1_000 })
+    await clock.advance(999)
+    assert.equal(await Promise.race([closed.then(() => 'closed'), settle()]), undefined)
+    await clock.advance(1)
+    await closed
+    const told = (await Promise.all(failures)).map(({ code, outcome, message }) => [
+      code,
+      outcome,
+      /was never sent/.test(message),
+    ])
+    const sent = ['closed', 'unknown', false]
+    const unsent = ['closed', 'not_stored', true]
+    assert.deepEqual(told, [sent, sent, unsent, unsent, unsent, unsent])
+    assert.equal(service.count('publish'), 1)
+    await client.close()
+    assert.equal(clock.sleeping, 0)
+  })
+
+  test('close with a time ends pauses and questions too, and a later call may shorten that of an earlier one', async () => {
+    for (const fault of [{ kind: 'hang' }, { kind: 'unreachable' }] satisfies Fault[]) {
+      const { client, service, clock } = setUp()
+      service.onRequest = () => fault
+      const failed = failureOf(client.publish('orders', { body: 'a' }))
+      await clock.advance(3_000)
+      const producer = client.producer()
+      const alsoFailed = failureOf(producer.publish('orders', { body: 'b' }))
+      void producer.close()
+      void producer.close({ timeoutMs: 20_000 })
+      const closed = Promise.all([producer.close({ timeoutMs: 0 }), client.close({ timeoutMs: 500 })])
+      await clock.advance(500)
+      await closed
+      for (const error of [await failed, await alsoFailed]) {
+        assert.deepEqual([error.code, error.outcome], ['closed', 'not_stored'])
+      }
+      assert.equal(clock.sleeping, 0)
+    }
+  })
+
+  test('close with a time waits no longer than it has to', async () => {
+    const { producer, service, clock } = setUp()
+    for (const message of bodies(10)) void producer.publish('orders', message)
+    await producer.close({ timeoutMs: 10_000 })
+    assert.equal(service.log.stored('orders').length, 10)
+    await settle()
+    assert.deepEqual([clock.monotonic(), clock.sleeping], [0, 0])
   })
 
   test('nothing waits for a time to come when all is settled', async () => {

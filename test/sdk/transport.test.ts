@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { afterEach, beforeEach, mock, suite, test } from 'node:test'
+import { inspect } from 'node:util'
 import { systemClock } from '../../core/protocol/clock.ts'
 import { PmqClientError } from '../../sdk/src/errors.ts'
 import { createHttpTransport, type HttpTransport } from '../../sdk/src/transport.ts'
@@ -217,6 +218,18 @@ suite('the HTTP transport', () => {
     assert.match(message, /127\.0\.0\.1:\d+\/api\/ping answered 500/)
     assert.doesNotMatch(message, /key-123/)
   })
+
+  const unreadable: [string, Answer][] = [
+    ['is not JSON', (_, outgoing) => outgoing.end('{"suc":true,"body":"secret')],
+    ['is no HTTP', incoming => incoming.socket.end('secret\r\n\r\n')],
+  ]
+  for (const [what, spoil] of unreadable) {
+    test(`an error of an answer that ${what} does not quote it, which may be a message`, async () => {
+      answer = spoil
+      const text = inspect(await failureOf(call(create())), { depth: 5 })
+      assert.doesNotMatch(text, /secret|73 65 63 72 65 74/)
+    })
+  }
 
   test('closing ends requests under way and refuses later ones', async () => {
     const arrived = new Promise<void>(resolve => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { PmqClientError } from '../../sdk/src/errors.ts'
+import { PmqClientError, PublishError } from '../../sdk/src/errors.ts'
 import { createWarner } from '../../sdk/src/warn.ts'
 
 const queue = { groupName: 'g', topicName: 'orders', queueId: 1 }
@@ -45,6 +45,21 @@ suite('a client without a listener', () => {
       [
         'pmq-sdk: another consumer of g has the instanceId pod-0; this one has stopped',
         'pmq-sdk: group g does not subscribe to orders, which has a handler here',
+      ],
+    )
+  })
+
+  test('warns of a publish that was lost without anybody being told, and of a callback that fails', () => {
+    const warnings: string[] = []
+    const listen = createWarner(text => warnings.push(text))
+    const error = new PublishError('buffer_full', 'no room', { outcome: 'not_stored' })
+    listen({ type: 'publish_failed', topicName: 'orders', messages: 3, error })
+    listen({ type: 'callback_failed', callback: 'onDone', topicName: 'orders', error: new TypeError('a secret') })
+    assert.deepEqual(
+      warnings.map(text => text.split('.')[0]),
+      [
+        'pmq-sdk: a publish to orders was lost (buffer_full), and nobody was told',
+        'pmq-sdk: the onDone of a publish to orders failed (TypeError)',
       ],
     )
   })

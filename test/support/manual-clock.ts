@@ -15,7 +15,8 @@ export function createManualClock(startMs = 1_000_000): ManualClock {
   let elapsed = 0
   const sleepers = new Set<{ atMs: number; wake: () => void }>()
   return {
-    now: () => wall,
+    // Whole milliseconds, as the system's clock tells them, also where somebody sleeps for a fraction of one.
+    now: () => Math.floor(wall),
     monotonic: () => elapsed,
     sleep(ms, signal) {
       return new Promise(resolve => {

@@ -1,21 +1,38 @@
-import { endpoints } from '../../core/protocol/endpoints.ts'
+import { type EndpointName, endpoints } from '../../core/protocol/endpoints.ts'
 import { type Client, createClient } from '../../sdk/src/client.ts'
 import { PmqClientError } from '../../sdk/src/errors.ts'
 import type { Transport } from '../../sdk/src/transport.ts'
 import { seededRandom } from '../support/random.ts'
 import type { Service } from './service.ts'
 
-const byPath = new Map(Object.entries(endpoints).map(([name, { path }]) => [path, name as keyof typeof endpoints]))
+const byPath = new Map<string, EndpointName>(
+  Object.entries(endpoints).map(([name, { path }]) => [path, name as EndpointName]),
+)
 
-/** The SDK's client, on a service in the same process and its clock. */
-export function openNodeClient(service: Service, seed = 1): Client {
+/** The endpoint of a path that the SDK asks. */
+export function nameOfPath(path: string): EndpointName {
+  const name = byPath.get(path)
+  if (name === undefined) throw new Error(`there is no ${path}`)
+  return name
+}
+
+/** The SDK's client, on a service in the same process and its clock. `through` stands between the two. */
+export function openNodeClient(
+  service: Service,
+  seed = 1,
+  through: (transport: Transport) => Transport = same => same,
+): Client {
   const transport: Transport = (path, request, { signal }) => {
-    const name = byPath.get(path as never)
-    if (name === undefined) throw new Error(`there is no ${path}`)
+    const name = nameOfPath(path)
     const aborted = new Promise<never>((_, reject) => {
       signal?.addEventListener('abort', () => reject(new PmqClientError('aborted', `${name} was given up`)))
     })
     return Promise.race([service.send(name, request).then(reply => reply.json), aborted])
   }
-  return createClient({ transport, clock: service.clock, random: seededRandom(seed), onEvent: () => {} })
+  return createClient({
+    transport: through(transport),
+    clock: service.clock,
+    random: seededRandom(seed),
+    onEvent: () => {},
+  })
 }

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, suite, test } from 'node:test'
 import fc from 'fast-check'
 import { endpoints } from '../../core/protocol/endpoints.ts'
 import type { PublishMessage } from '../../core/protocol/publish.ts'
+import { texts } from '../support/texts.ts'
 import { createTopic } from './scene.ts'
 import { eventFor, openService, type Service } from './service.ts'
 
@@ -15,35 +16,6 @@ beforeEach(async () => {
   queueId = (await createTopic(service, 't1'))[0] ?? 0
 })
 afterEach(() => service.close())
-
-const range = (from: number, to: number) =>
-  Array.from({ length: to - from + 1 }, (_, i) => String.fromCharCode(from + i)).join('')
-
-const texts: [string, string][] = [
-  ['an unfinished object', '{ac'],
-  ['an apostrophe', "what's up?"],
-  ['nothing', ''],
-  ['blanks', ' \t\r\n '],
-  ['null as a word', 'null'],
-  ['a number as a word', '1e400'],
-  ['JSON with __proto__', '{"__proto__":{"x":1}}'],
-  ['JSON within JSON', JSON.stringify(JSON.stringify({ a: '"\\' }))],
-  ['backslashes and quotes', '\\"\\\\""\\u0041'],
-  ['U+0000 to U+001F', range(0x00, 0x1f)],
-  ['U+007F to U+00FF', range(0x7f, 0xff)],
-  ['U+2028 and U+2029', '\u2028\u2029'],
-  ['U+FFFD, U+FFFE and U+FFFF', '\ufffd\ufffe\uffff'],
-  ['a byte order mark', '\ufefftext\ufeff'],
-  ['half a surrogate pair, high', 'a\ud800b'],
-  ['half a surrogate pair, low', 'a\udfffb'],
-  ['a surrogate pair the wrong way round', '\udc00\ud800'],
-  ['a family', '👩‍👩‍👧‍👦'],
-  ['a character beyond the basic plane', '𠮷'],
-  ['right to left', 'שלום \u202eabc\u202c مرحبا'],
-  ['composed', '\u00e9'],
-  ['decomposed', 'e\u0301'],
-  ['many brackets', '['.repeat(200_000)],
-]
 
 async function publishMessage(message: PublishMessage): Promise<void> {
   const { suc, msg } = await service.call('publish', { topicName: 't1', msgs: [message] })

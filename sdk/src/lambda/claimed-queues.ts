@@ -8,6 +8,8 @@ import { asClientError } from '../errors.ts'
 import type { EventListener } from '../events.ts'
 import { createQueueRequests } from '../queue-requests.ts'
 import { createQueueSet } from '../queue-set.ts'
+import { traceHandler, tracePull } from '../tracing/trace-consumer.ts'
+import type { Tracing } from '../tracing/tracing.ts'
 import { createWakeup } from '../wakeup.ts'
 import { createQueueWorker, type QueueWorker } from '../worker/queue-worker.ts'
 import type { ResolvedLambdaOptions } from './lambda-options.ts'
@@ -18,6 +20,7 @@ export type ClaimedQueuesDeps = {
   clock: Clock
   random: () => number
   requestTimeoutMs: number
+  tracing: Tracing | undefined
   emit: EventListener
   options: ResolvedLambdaOptions
   stopTimeoutMs: number
@@ -47,7 +50,7 @@ export type ClaimedQueues = {
 
 /** Makes the queues of an invocation that has none yet. */
 export function createClaimedQueues(deps: ClaimedQueuesDeps): ClaimedQueues {
-  const { clock, random, emit, options, stopTimeoutMs } = deps
+  const { clock, random, emit, tracing, options, stopTimeoutMs } = deps
   const held = new Map<number, AssignedQueue>()
   const worked = new Set<number>()
   /** Queue → when it is worth a look again, by the monotonic clock. */
@@ -84,16 +87,8 @@ export function createClaimedQueues(deps: ClaimedQueuesDeps): ClaimedQueues {
     if (!handler) return undefined
     return createQueueWorker(
       {
-        handler,
-        async ask(asked, position, signal) {
-          try {
-            return await requests.pull(asked, position, signal)
-          } catch (error) {
-            // Nobody tells an invocation that a queue was removed; it is refused, and will be.
-            if (asClientError(error).code === 'refused') giveUp(asked, Number.POSITIVE_INFINITY)
-            throw error
-          }
-        },
+        handler: tracing ? traceHandler(tracing, handler) : handler,
+        ask: tracing ? tracePull(tracing, ask) : ask,
         sendFailures: requests.sendFailures,
         isPaused: () => false,
         isKeyed: orderingOf(options, queue.originTopicName) === 'key',
@@ -111,6 +106,16 @@ export function createClaimedQueues(deps: ClaimedQueuesDeps): ClaimedQueues {
       },
       queue,
     )
+  }
+
+  async function ask(queue: AssignedQueue, position: number, signal: AbortSignal) {
+    try {
+      return await requests.pull(queue, position, signal)
+    } catch (error) {
+      // Nobody tells an invocation that a queue was removed; it is refused, and will be.
+      if (asClientError(error).code === 'refused') giveUp(queue, Number.POSITIVE_INFINITY)
+      throw error
+    }
   }
 
   /** Waits where what waits is soon due; else gives the queue up. */

@@ -5,6 +5,7 @@ import type { AssignedQueue } from '../../../core/protocol/membership.ts'
 import { type Api, expectSuccess } from '../api.ts'
 import { asClientError, type PmqClientError } from '../errors.ts'
 import type { EventListener } from '../events.ts'
+import type { Tracing } from '../tracing/tracing.ts'
 import { endsWithin } from '../within.ts'
 import { createClaimedQueues } from './claimed-queues.ts'
 import type { LambdaReport } from './lambda-consumer.ts'
@@ -18,6 +19,7 @@ export type InvocationDeps = {
   clock: Clock
   random: () => number
   requestTimeoutMs: number
+  tracing: Tracing | undefined
   emit: EventListener
   /** Who claims, for people to read. */
   claimant: string

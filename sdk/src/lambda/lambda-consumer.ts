@@ -3,7 +3,7 @@
  */
 import { type Connection, createConnection } from '../connection.ts'
 import { makeConsumerName } from '../identity.ts'
-import { readHints } from './hints.ts'
+import { hintsFor } from './hints.ts'
 import { runInvocation } from './invocation.ts'
 import { type LambdaConsumerOptions, resolveLambdaOptions } from './lambda-options.ts'
 import { type LambdaContext, timeLimitOf } from './time-limit.ts'
@@ -62,7 +62,7 @@ export function lambdaConsumer(given: LambdaConsumerOptions): LambdaHandler {
   let connection: Connection | undefined
 
   return async (event, context) => {
-    const hints = readHints(event, options.groupName)
+    const hints = hintsFor(options.groupName, event)
     if (hints === 'for others') return { handled: 0, failed: 0, queues: 0, isDrained: true }
     const timeLimitMs = timeLimitOf(context, options)
     connection ??= createConnection(options)

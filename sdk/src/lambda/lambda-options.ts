@@ -3,6 +3,9 @@ import { type ClientOptions, clientChecks, clientDefaults, requireService } from
 import { type ConsumerOptions, consumerChecks, consumerDefaults, requireGroup } from '../consumer-options.ts'
 import { type Check, resolveOptions, wholeNumber } from '../options.ts'
 
+/** Options of a client; it publishes nothing, so it has no listeners for that. */
+type ClientPart = Omit<ClientOptions, 'listeners'>
+
 /** Options of a consumer that mean the same here. */
 type ConsumerPart = Pick<
   ConsumerOptions,
@@ -48,7 +51,7 @@ type OwnPart = {
 }
 
 /** What a Lambda consumer works on and how: options of its client, of a consumer, and its own. */
-export type LambdaConsumerOptions = ClientOptions & ConsumerPart & OwnPart
+export type LambdaConsumerOptions = ClientPart & ConsumerPart & OwnPart
 
 /** Lambda consumer options with none left out. */
 export type ResolvedLambdaOptions = ReturnType<typeof resolveLambdaOptions>

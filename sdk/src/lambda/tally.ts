@@ -1,4 +1,4 @@
-import type { ConsumerListeners } from '../listeners.ts'
+import type { ConsumerListeners } from '../consumer-listeners.ts'
 
 /** Counts what handlers do, and calls the application's own listeners besides. */
 export function createTally(given: ConsumerListeners) {

@@ -1,6 +1,6 @@
 import type { PublishResponse } from '../../../core/protocol/publish.ts'
-import { PublishError } from '../errors.ts'
-import { longestRetryAfterMs } from '../http-answer.ts'
+import { longestRetryAfterMs, PublishError } from '../errors.ts'
+
 import type { Outcome } from './call.ts'
 
 /** What the service said to a publish. */
@@ -22,7 +22,9 @@ export function readPublishAnswer(answer: PublishResponse, count: number, isInDo
   const outcomes = new Array<Outcome | undefined>(count).fill(undefined)
   let queueId: number | undefined
   for (const run of answer.offsets ?? []) {
-    const end = Math.min(run.first + run.count, count)
+    // An answer that names messages that were not sent is none.
+    if (!(run.first >= 0 && run.first + run.count <= count)) throw new RangeError('it tells of other messages')
+    const end = run.first + run.count
     if (run.queueId !== undefined && run.offset !== undefined) {
       queueId = run.queueId
       for (let index = run.first; index < end; index++) {

@@ -20,6 +20,8 @@ export type SendDeps = {
   requestTimeoutMs: number
   publishTimeoutMs: number
   emit: EventListener
+  /** Ends all attempts: the parts are told at once what is known of them. */
+  givenUp: AbortSignal
 }
 
 /** A lost answer is asked for again soon; a service in trouble is left more and more in peace. */
@@ -32,8 +34,9 @@ const retryBackoff: Backoff = { baseMs: 50, maxMs: 5_000 }
 const timerSlackMs = 2
 
 /**
- * Sends parts as one request until each of them has an outcome: an answer, or its deadline. Every attempt carries the
- * same publishId, the same messages and the same queue, so that the service can find what an earlier one stored.
+ * Sends parts as one request until each of them has an outcome: an answer, or its deadline. As soon as an attempt may
+ * have stored something, every further one carries the same publishId, the same messages and the same queue, so that the
+ * service can find what it stored. Until then each one is as the first: the service need not look for anything.
  *
  * A part is told its deadline in time, whatever goes on. It ends no attempt: the service may still be at work on that, and
  * would store the others twice if they were sent again meanwhile. So an attempt has as long as its last part. The messages
@@ -42,14 +45,18 @@ const timerSlackMs = 2
  * Never rejects.
  */
 export async function sendParts(deps: SendDeps, topicName: string, given: Part[], lane: Lane): Promise<void> {
-  const { clock, api } = deps
+  const { clock, api, givenUp } = deps
   const isKeyed = given[0]?.messages[0]?.key !== undefined
   const deadlineMs = Math.max(...given.map(({ call }) => call.deadlineMs))
   let parts = given
   let messages = joinMessages(parts)
   const request: PublishRequest = { topicName, msgs: messages, publishId: deps.newPublishId() }
+  /** How many requests went out. */
+  let sent = 0
+  /** The same, from the first one on that may have stored something. */
   let attempt = 0
   let firstSentAtMs = 0
+  let failures = 0
   /** An attempt is not answered yet. */
   let isUnderWay = false
   /** An attempt that is over may have stored something. */
@@ -57,18 +64,19 @@ export async function sendParts(deps: SendDeps, topicName: string, given: Part[]
   let known: (Outcome | undefined)[] | undefined
   let lastError: PmqClientError | undefined
 
-  for (let retry = 0; ; retry++) {
+  for (;;) {
     if (settleOverdue() === undefined) return
 
     let waitMs: number
     try {
-      if (attempt === 0) {
-        // Until the first attempt the queue is free to choose; from then on it is where the service will look.
+      if (!isInDoubt) {
+        // Until something may be stored the queue is free to choose; from then on it is where the service will look.
+        attempt = 0
         const untilMs = clock.monotonic() + deps.requestTimeoutMs
         request.queueId = await settlingInTime(chooseQueue(deps, topicName, lane), untilMs)
         if (settleOverdue() === undefined) return
+        leaveOutSettled()
       }
-      if (!isInDoubt) leaveOutSettled()
       const answer = readPublishAnswer(await publish(), messages.length, isInDoubt)
       known = known ? merge(known, answer.outcomes) : answer.outcomes
       if (!isKeyed && answer.queueId !== undefined && answer.queueId !== request.queueId) {
@@ -84,23 +92,28 @@ export async function sendParts(deps: SendDeps, topicName: string, given: Part[]
       lastError = asClientError(thrown)
       isInDoubt ||= attempt > 0 && lastError.inDoubt
       if (!lastError.retryable) return failAll(lastError)
-      waitMs = Math.max(fullJitterMs(retryBackoff, retry, deps.random), lastError.retryAfterMs ?? 0)
+      if (givenUp.aborted) continue
+      const { code, retryAfterMs } = lastError
+      waitMs = Math.max(fullJitterMs(retryBackoff, failures, deps.random), retryAfterMs ?? 0)
+      // A service that names the pace is not in trouble.
+      if (code !== 'throttled' || retryAfterMs === undefined) failures++
     }
     deps.emit({ type: 'request_failed', operation: 'publish', topicName, error: lastError, retryInMs: waitMs })
     const nowMs = clock.monotonic()
     const untilMs = Math.min(nowMs + waitMs, deadlineMs)
-    await settlingInTime(clock.sleep(Math.max(0, untilMs - nowMs)), untilMs)
+    await settlingInTime(clock.sleep(Math.max(0, untilMs - nowMs), givenUp), untilMs)
   }
 
   async function publish(): Promise<PublishResponse> {
     const nowMs = clock.monotonic()
     if (attempt === 0) firstSentAtMs = nowMs
+    sent++
     request.attempt = ++attempt
     request.attemptAgeMs = Math.ceil(nowMs - firstSentAtMs)
     const untilMs = Math.min(nowMs + deps.requestTimeoutMs, deadlineMs)
     isUnderWay = true
     try {
-      return await settlingInTime(api.publish(request, { timeoutMs: untilMs - nowMs }), untilMs)
+      return await settlingInTime(api.publish(request, { timeoutMs: untilMs - nowMs, signal: givenUp }), untilMs)
     } finally {
       isUnderWay = false
     }
@@ -136,16 +149,16 @@ export async function sendParts(deps: SendDeps, topicName: string, given: Part[]
     request.msgs = messages
   }
 
-  /** Tells the parts whose time is over; the earliest deadline of the others, or undefined if there are none. */
+  /** Tells the parts whose time is over, all of them when they are given up; the earliest deadline of the others, or undefined if there are none. */
   function settleOverdue(): number | undefined {
     const nowMs = clock.monotonic()
     let earliestMs: number | undefined
     for (const [index, part] of parts.entries()) {
       const { deadlineMs } = part.call
       if (part.isSettled) continue
-      if (deadlineMs - nowMs <= timerSlackMs) {
+      if (givenUp.aborted || deadlineMs - nowMs <= timerSlackMs) {
         lane.queueId = undefined
-        settleWithKnown(part, index, deadlineError())
+        settleWithKnown(part, index, unansweredError())
       } else if (earliestMs === undefined || deadlineMs < earliestMs) earliestMs = deadlineMs
     }
     return earliestMs
@@ -175,13 +188,14 @@ export async function sendParts(deps: SendDeps, topicName: string, given: Part[]
     settlePart(part, outcomes, 0)
   }
 
-  function deadlineError(): PublishError {
-    const sent = attempt === 0 ? 'It was never sent.' : `Attempts: ${attempt}.`
+  function unansweredError(): PublishError {
     const mayBeStored = isInDoubt || isUnderWay
     const outcome = mayBeStored ? 'unknown' : 'not_stored'
     const told = mayBeStored ? 'it may be stored or not' : 'it is not stored'
-    const text = `The publish had no final answer within ${deps.publishTimeoutMs} ms; ${told}. ${sent}`
-    return new PublishError('deadline_exceeded', text, { cause: lastError, outcome })
+    const time = givenUp.aborted ? 'before the producer was closed' : `within ${deps.publishTimeoutMs} ms`
+    const attempts = sent === 0 ? 'It was never sent.' : `Attempts: ${sent}.`
+    const text = `The publish had no final answer ${time}; ${told}. ${attempts}`
+    return new PublishError(givenUp.aborted ? 'closed' : 'deadline_exceeded', text, { cause: lastError, outcome })
   }
 }
 

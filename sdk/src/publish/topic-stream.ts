@@ -26,8 +26,8 @@ export type StreamDeps = {
 /** Gathers the messages of one topic into requests. */
 export type TopicStream = {
   add(part: Part): void
-  /** Sends what lingers without waiting for company. */
-  hurry(): void
+  /** Sends what lingers without waiting for company; with `forGood` nothing lingers any more. */
+  hurry(forGood: boolean): void
 }
 
 /**
@@ -38,6 +38,7 @@ export type TopicStream = {
  */
 export function createTopicStream(deps: StreamDeps): TopicStream {
   const { clock, maxBatchMessages, maxBatchBytes } = deps
+  let { lingerMs } = deps
   const gathered = createFifo<Part>()
   const freeLanes: Lane[] = Array.from({ length: deps.maxInFlight }, () => ({ queueId: undefined, settledUntilMs: 0 }))
   let messages = 0
@@ -53,7 +54,7 @@ export function createTopicStream(deps: StreamDeps): TopicStream {
   function schedule() {
     if (!isDue()) {
       if (!isWatching && gathered.length > 0 && freeLanes.length > 0) void watch()
-    } else if (deps.lingerMs > 0 && !isFull()) {
+    } else if (lingerMs > 0 && !isFull()) {
       if (!lingering) void linger()
     } else if (!isScheduled) {
       isScheduled = true
@@ -65,7 +66,7 @@ export function createTopicStream(deps: StreamDeps): TopicStream {
   async function linger() {
     const controller = new AbortController()
     lingering = controller
-    await clock.sleep(deps.lingerMs, controller.signal)
+    await clock.sleep(lingerMs, controller.signal)
     lingering = undefined
     sendDue()
   }
@@ -124,6 +125,9 @@ export function createTopicStream(deps: StreamDeps): TopicStream {
       bytes += part.bytes
       schedule()
     },
-    hurry: () => lingering?.abort(),
+    hurry(forGood) {
+      if (forGood) lingerMs = 0
+      lingering?.abort()
+    },
   }
 }

@@ -16,8 +16,8 @@ export function readResult(result: unknown, messages: readonly Message[]): CallF
 }
 
 /** The error of a call that has taken too long. */
-export function handlerTimeout(seconds: number): PmqClientError {
-  return new PmqClientError('handler_timeout', `The handler took longer than the ${seconds} s of its subscription.`)
+export function handlerTimeout(ms: number): PmqClientError {
+  return new PmqClientError('handler_timeout', `The handler took longer than the ${ms / 1000} s of its subscription.`)
 }
 
 function invalidResult(what: string): PmqClientError {

@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../../core/protocol/clock.ts'
-import type { CallResult, SafeListeners } from '../listeners.ts'
+import type { CallResult, SafeListeners } from '../consumer-listeners.ts'
 import type { Message, MessageHandler } from '../message.ts'
-import { createAlarms } from './alarms.ts'
+import { createAlarm } from './alarm.ts'
 import { CallContext, type CallQueue } from './call-context.ts'
 import { type CallFailure, handlerTimeout, readResult } from './call-outcome.ts'
 
@@ -77,8 +77,9 @@ type Call<Mark> = {
   mark: Mark
   failures: number
   startedAtMs: number
-  /** In seconds; 0: it may take any time. */
-  timeout: number
+  /** When it is told as slow next, and when it has taken too long, by the monotonic clock. */
+  warnAtMs: number
+  expiresAtMs: number
   /** Of the attempt that runs; undefined between attempts. What comes from an earlier one is late, and ignored. */
   context: CallContext | undefined
 }
@@ -101,8 +102,7 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
   const { clock, random, handler, preHandle, postHandle, trace, warnTimeoutMs } = deps
   const calls = new Set<Call<Mark>>()
   const held: (() => void)[] = []
-  const timeouts = createAlarms<Call<Mark>>(clock, expire)
-  const slowness = createAlarms<Call<Mark>>(clock, warn)
+  const alarm = createAlarm(clock, lookAtTimes)
   const stopping = new AbortController()
   setMaxListeners(0, stopping.signal)
   let { threadSize, consumerBatchSize, timeout } = settings
@@ -118,12 +118,14 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
   let onIdle: (() => void) | undefined
   let idle: Promise<void> | undefined
 
-  function pump() {
+  function pump(knownNowMs?: number) {
     // A handler that returns at once ends its call inside this loop, which must then not begin again.
     if (isPumping || isYielding) return
     isPumping = true
+    let nextNowMs = knownNowMs
     while (calls.size < threadSize && asking === 0 && !isPaused && !stopping.signal.aborted) {
-      const nowMs = clock.monotonic()
+      const nowMs = nextNowMs ?? clock.monotonic()
+      nextNowMs = undefined
       if (nowMs >= turnEndsAtMs) {
         pumpSoon()
         break
@@ -131,7 +133,7 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
       const taken = deps.take(consumerBatchSize)
       if (!taken) break
       const { messages, mark } = taken
-      const call = { messages, mark, failures: 0, startedAtMs: nowMs, timeout, context: undefined }
+      const call = { messages, mark, failures: 0, startedAtMs: nowMs, warnAtMs: 0, expiresAtMs: 0, context: undefined }
       calls.add(call)
       begin(call)
     }
@@ -165,6 +167,9 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     for (let pauseMs = heldBaseMs; ; pauseMs = Math.min(heldMaxMs, pauseMs * 2)) {
       await resumed()
       if (stopping.signal.aborted) break
+      // The time that it takes to say yes is not the handler's.
+      call.warnAtMs = Number.POSITIVE_INFINITY
+      call.expiresAtMs = Number.POSITIVE_INFINITY
       call.context = new CallContext(deps.queue)
       isHeld = !(await ask(call.messages.slice(), call.context))
       if (!isHeld || stopping.signal.aborted) break
@@ -193,26 +198,32 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
       failure = { messages, error }
     }
     if (!promised) return conclude(call, context, call.startedAtMs, failure)
-    if (call.timeout > 0) timeouts.set(call, call.startedAtMs + call.timeout * 1000)
-    slowness.set(call, call.startedAtMs + warnTimeoutMs)
+    call.warnAtMs = call.startedAtMs + warnTimeoutMs
+    call.expiresAtMs = timeout > 0 ? call.startedAtMs + timeout * 1000 : Number.POSITIVE_INFINITY
+    alarm.set(Math.min(call.warnAtMs, call.expiresAtMs))
     promised.then(
       result => conclude(call, context, clock.monotonic(), readResult(result, messages)),
       (error: unknown) => conclude(call, context, clock.monotonic(), { messages, error }),
     )
   }
 
-  function expire(call: Call<Mark>) {
-    const { context, messages } = call
-    if (!context) return
-    const error = handlerTimeout(call.timeout)
-    CallContext.abort(context, error)
-    conclude(call, context, clock.monotonic(), { messages, error })
-  }
-
-  function warn(call: Call<Mark>) {
+  function lookAtTimes() {
     const nowMs = clock.monotonic()
-    slowness.set(call, nowMs + warnTimeoutMs)
-    deps.onSlow(call.messages, nowMs - call.startedAtMs)
+    for (const call of [...calls]) {
+      const { context, messages, startedAtMs } = call
+      if (!context) continue
+      if (nowMs >= call.expiresAtMs) {
+        const error = handlerTimeout(call.expiresAtMs - startedAtMs)
+        CallContext.abort(context, error)
+        conclude(call, context, nowMs, { messages, error })
+        continue
+      }
+      if (nowMs >= call.warnAtMs) {
+        call.warnAtMs = nowMs + warnTimeoutMs
+        deps.onSlow(messages, nowMs - startedAtMs)
+      }
+      alarm.set(Math.min(call.warnAtMs, call.expiresAtMs))
+    }
   }
 
   function conclude(call: Call<Mark>, context: CallContext, nowMs: number, failure: CallFailure | undefined) {
@@ -220,15 +231,13 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     if (call.context !== context) return
     call.context = undefined
     lastHandledAtMs = nowMs
-    timeouts.clear(call)
-    slowness.clear(call)
     const { messages } = call
     if (trace.isOn) trace.tell(failure ? 'failed' : 'ended', failure?.messages ?? messages)
     if (postHandle) postHandle(messages, context, resultOf(failure, nowMs - call.startedAtMs))
     if (isAbandoned) return end(call)
     if (failure) return fail(call, failure)
     deps.finished(messages, call.mark)
-    end(call)
+    end(call, nowMs)
   }
 
   function resultOf(failure: CallFailure | undefined, durationMs: number): CallResult {
@@ -269,7 +278,6 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     call.messages = deps.stillOpen(call.messages)
     if (stopping.signal.aborted || call.messages.length === 0) return end(call)
     call.startedAtMs = clock.monotonic()
-    call.timeout = timeout
     begin(call)
   }
 
@@ -285,14 +293,14 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     for (const go of held.splice(0)) go()
   }
 
-  function end(call: Call<Mark>) {
+  function end(call: Call<Mark>, nowMs?: number) {
     calls.delete(call)
     if (calls.size === 0) onIdle?.()
-    pump()
+    pump(nowMs)
   }
 
   return {
-    pump,
+    pump: () => pump(),
     pumpSoon,
     update(changed) {
       threadSize = changed.threadSize
@@ -318,8 +326,7 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
       stopping.abort()
       letGo()
       isAbandoned = true
-      timeouts.close()
-      slowness.close()
+      alarm.close()
       for (const { context } of calls) if (context) CallContext.abort(context, reason)
     },
     get running() {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../core/protocol/clock.ts'
 import type { AssignedQueue } from '../../../core/protocol/membership.ts'
 import type { Message } from '../message.ts'
-import { createAlarms } from './alarms.ts'
+import { createAlarm } from './alarm.ts'
 import type { Buffer } from './buffer.ts'
 import { delayMsOf } from './delay.ts'
 import { type Gauge, sizeOf } from './gauge.ts'
@@ -68,7 +68,7 @@ export function createIntake(deps: IntakeDeps, assigned: AssignedQueue): Intake 
   const { buffer, gauge, tracker, handOuts, clock, filter } = deps
   const room = createWaitingRoom<Item>()
   const lanes = createKeyLanes<Item>()
-  const alarms = createAlarms<'due'>(clock, () => deps.onReady())
+  const alarm = createAlarm(clock, () => deps.onReady())
   let queue = assigned
   let selection: Selection | undefined
   let isPlain = false
@@ -103,7 +103,7 @@ export function createIntake(deps: IntakeDeps, assigned: AssignedQueue): Intake 
     if (left <= 0) deps.onReady()
     if (tracker.committable > before) deps.onProgress()
     const { nextDueAtMs } = room
-    if (nextDueAtMs !== undefined && nextDueAtMs > nowMs) alarms.set('due', nextDueAtMs)
+    if (nextDueAtMs !== undefined && nextDueAtMs > nowMs) alarm.set(nextDueAtMs)
     return messages.length > 0 ? { messages, mark: undefined } : undefined
 
     function pass(item: Item) {
@@ -186,7 +186,7 @@ export function createIntake(deps: IntakeDeps, assigned: AssignedQueue): Intake 
     },
     close() {
       isClosed = true
-      alarms.close()
+      alarm.close()
       room.clear()
       lanes.clear()
     },
