@@ -21,7 +21,21 @@ import { asClientError, PmqClientError } from './errors.ts'
 import type { Identity } from './identity.ts'
 import type { CallOptions, Transport } from './transport.ts'
 
-/** The endpoints that the client uses, by their names in the service's own table. */
+/** The name of a request to the service, as events give it. */
+export type Operation =
+  | 'publish'
+  | 'getTopicQueueIds'
+  | 'register'
+  | 'registerConsumerGroup'
+  | 'deRegister'
+  | 'heartbeat'
+  | 'getConsumerGroupPolling'
+  | 'claimQueues'
+  | 'pullData'
+  | 'commitOffset'
+  | 'publishAndUpdateResultFailMsg'
+
+/** What each asks and is answered. The user sees names alone: these types are made by a library that he does not have. */
 type Calls = {
   publish: [PublishRequest, PublishResponse]
   getTopicQueueIds: [TopicQueueIdsRequest, TopicQueueIdsResponse]
@@ -35,9 +49,6 @@ type Calls = {
   commitOffset: [CommitRequest, CommitResponse]
   publishAndUpdateResultFailMsg: [FailuresRequest, FailuresResponse]
 }
-
-/** The name of a request, as events give it. */
-export type Operation = keyof Calls
 
 /** The service as functions. Each rejects with a `PmqClientError`; an answer of `suc: false` is returned. */
 export type Api = {

@@ -2,6 +2,7 @@ import { type Backoff, fullJitterMs } from '../../core/protocol/backoff.ts'
 import type { Clock } from '../../core/protocol/clock.ts'
 import type { AssignedQueue } from '../../core/protocol/membership.ts'
 import { asClientError, type PmqClientError } from './errors.ts'
+import { compareQueues, createSettingsCheck } from './settings-check.ts'
 import { createWakeup } from './wakeup.ts'
 
 /** What following an assignment is made of. */
@@ -13,6 +14,14 @@ export type AssignmentWatchDeps = {
   poll(version: number, signal: AbortSignal): Promise<PollAnswer | undefined>
   /** Takes an assignment. Resolves when all that it takes away has been given up: true if there was any. */
   apply(queues: AssignedQueue[]): Promise<boolean>
+  /** What is worked on; undefined while a part of it is on its way out. */
+  working(): AssignedQueue[] | undefined
+  /** The topics that there are handlers for. */
+  topicNames: readonly string[]
+  /** What is worked on was not what the service says, by these names, and is made so. */
+  onDiffers(names: readonly string[]): void
+  /** How often that is looked at; 0: never. */
+  settingsCheckIntervalMs: number
   onFailed(error: PmqClientError, retryInMs: number | undefined): void
   clock: Clock
   random: () => number
@@ -45,11 +54,15 @@ const failureBackoff: Backoff = { baseMs: 200, maxMs: 10_000 }
  * the one that the service is told, and follows `known` only when everything that it takes away has been given up,
  * since to the service a version that is presented says just that. So it is presented once, by a question of its own:
  * a queue that was given and taken again before this consumer heard of it is released by nothing else.
+ *
+ * Where nothing is asked for long, it looks whether something was missed: it asks for everything, presenting nothing, and
+ * adopts what the service says if that goes on to differ from what is worked on.
  */
 export function createAssignmentWatch(deps: AssignmentWatchDeps): AssignmentWatch {
   const { clock, random } = deps
   const wakeup = createWakeup(clock)
   const stopping = new AbortController()
+  const check = createSettingsCheck({ clock, random, intervalMs: deps.settingsCheckIntervalMs })
   let seen = 0
   let known = 0
   let presented = 0
@@ -67,18 +80,24 @@ export function createAssignmentWatch(deps: AssignmentWatchDeps): AssignmentWatc
       const nowMs = clock.monotonic()
       // Who has queues hears of a change with their pulls; who has none has to ask.
       const isJoining = !hasQueues && (isChanging || nowMs - joinedAtMs < joinPatienceMs)
-      if (!isOwed && !isJoining && nowMs >= insistUntilMs && seen <= known) {
-        await wakeup.wait()
+      const isIdle = !isOwed && !isJoining && nowMs >= insistUntilMs && seen <= known
+      const isLook = isIdle && check.dueAtMs !== undefined && nowMs >= check.dueAtMs
+      if (isIdle && !isLook) {
+        await wakeup.wait(check.dueAtMs && check.dueAtMs - nowMs)
         continue
       }
       // Before the question: one that becomes due meanwhile is another one.
       isOwed = false
       try {
-        const answer = await deps.poll(presented, stopping.signal)
+        const answer = await deps.poll(isLook ? 0 : presented, stopping.signal)
         if (stopping.signal.aborted) return
         failures = 0
         isChanging = answer?.isChanging ?? false
         const assignment = answer?.assignment
+        if (isLook) {
+          compare(assignment)
+          continue
+        }
         fruitless = assignment && assignment.version > known ? 0 : fruitless + 1
         if (fruitless === 0) insistUntilMs = 0
         if (assignment && assignment.version >= known) take(assignment.version, assignment.queues)
@@ -87,7 +106,8 @@ export function createAssignmentWatch(deps: AssignmentWatchDeps): AssignmentWatc
           await wakeup.wait(pauseMs(isJoining ? joinBackoff : staleBackoff, fruitless, random))
       } catch (thrown) {
         if (stopping.signal.aborted) return
-        isOwed = true
+        if (isLook) check.note([])
+        else isOwed = true
         const error = asClientError(thrown)
         const retryInMs = Math.max(
           failureBackoff.baseMs / 2,
@@ -113,6 +133,28 @@ export function createAssignmentWatch(deps: AssignmentWatchDeps): AssignmentWatc
       },
       thrown => deps.onFailed(asClientError(thrown), undefined),
     )
+  }
+
+  function compare(told: PollAnswer['assignment']) {
+    const working = deps.working()
+    // What is new, or being changed, cannot differ yet.
+    if (!told || told.version > known || !working) {
+      check.note([])
+      if (told && told.version > known) take(told.version, told.queues)
+      return
+    }
+    const { version, queues } = told
+    const differing = compareQueues(
+      working,
+      queues.filter(({ originTopicName }) => deps.topicNames.includes(originTopicName)),
+    )
+    const names = check.note(version < known ? ['version', ...differing] : differing)
+    if (names.length === 0) return
+    deps.onDiffers(names)
+    // Below the known version is a service that was set back: nothing of what it was told before counts any more.
+    if (version < known) presented = 0
+    seen = version
+    take(version, queues)
   }
 
   function ask() {

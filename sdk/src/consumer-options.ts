@@ -83,6 +83,13 @@ export type ConsumerOptions = {
   listeners?: ConsumerListeners | undefined
   /** After how long a handler call that runs is told as slow, and how often again, in milliseconds. @default 300000 */
   warnTimeoutMs?: number | undefined
+  /**
+   * How often what the consumer works with is compared with what the service says, in milliseconds, where nothing else
+   * was asked for; 0: never. It costs a request. What differs in four looks within half a minute is told by the event
+   * `settings_differ`, and the consumer takes over what the service says.
+   * @default 300000
+   */
+  settingsCheckIntervalMs?: number | undefined
   /** Takes the events of this consumer, in place of the client's listener. */
   onEvent?: EventListener | undefined
 }
@@ -117,6 +124,8 @@ export const consumerDefaults: Omit<ResolvedConsumerOptions, 'groupName' | 'topi
   listeners: {},
   // PMQ's.
   warnTimeoutMs: 300_000,
+  // For what should never happen: seldom enough to cost nothing, often enough to be over before somebody wonders.
+  settingsCheckIntervalMs: 300_000,
   onEvent: undefined,
 }
 
@@ -151,6 +160,7 @@ export const consumerChecks: Record<keyof ConsumerOptions, Check> = {
   commit: oneOf('auto', 'manual'),
   listeners: checkListeners,
   warnTimeoutMs: wholeNumber(1, 86_400_000),
+  settingsCheckIntervalMs: wholeNumber(0, 86_400_000),
   onEvent: isFunction,
 }
 

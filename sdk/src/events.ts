@@ -2,7 +2,8 @@ import type { Operation } from './api.ts'
 import type { PmqClientError, PublishError } from './errors.ts'
 import { callSafely } from './listeners.ts'
 
-type QueueName = { groupName: string; topicName: string; queueId: number }
+/** Whose queue an event is about: the group's, of the topic. */
+export type QueueName = { groupName: string; topicName: string; queueId: number }
 
 /** A message as a trace names it. */
 export type TracedMessage = { offset: number; traceId: string; bizId: string }
@@ -39,6 +40,11 @@ export type ClientEvent =
   | { type: 'not_subscribed'; groupName: string; topicName: string }
   /** The consumer has left its group. */
   | { type: 'deregistered'; groupName: string; consumerId: number }
+  /**
+   * What the consumer worked with was not what the service says, and still was not when it looked again: its queues, one of
+   * their settings or the version of the group, by these names. It works with what the service says now.
+   */
+  | { type: 'settings_differ'; groupName: string; names: readonly string[] }
   /** Work on a queue begins behind `offset`. */
   | ({ type: 'assigned'; offset: number; offsetVersion: number } & QueueName)
   /** A queue was given up in order, with everything up to `offset` done. */

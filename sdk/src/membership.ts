@@ -19,9 +19,12 @@ export type MembershipDeps = {
   instanceId: string | undefined
   requestTimeoutMs: number
   heartbeatIntervalMs: number
+  settingsCheckIntervalMs: number
   emit: EventListener
   /** Takes an assignment. Resolves when all that it takes away has been given up: true if there was any. */
   apply(queues: AssignedQueue[]): Promise<boolean>
+  /** What is worked on; undefined while a part of it is on its way out. */
+  working(): AssignedQueue[] | undefined
   /** The service has given this consumer up: what it owned may be others' by now. */
   onExpired(): void
   /** Another consumer has the place of this one, which is not to come back. */
@@ -97,6 +100,10 @@ export function createMembership(deps: MembershipDeps): Membership {
         }
       },
       apply: deps.apply,
+      working: deps.working,
+      topicNames: deps.topicNames,
+      settingsCheckIntervalMs: deps.settingsCheckIntervalMs,
+      onDiffers: names => emit({ type: 'settings_differ', groupName, names }),
       onFailed: (error, retryInMs) => report('getConsumerGroupPolling', error, retryInMs),
     })
   }

@@ -40,8 +40,11 @@ export interface HandlerContext {
    * tells. Unless they go to the fail topic, the messages are handed out again.
    */
   readonly signal: AbortSignal
+  /** The consumer group that the call is made for. */
   readonly groupName: string
+  /** The topic that all messages of the call are from. */
   readonly topicName: string
+  /** The queue that all messages of the call are from. */
   readonly queueId: number
   /**
    * For a consumer with `commit: 'manual'`: says that everything of the queue that was handed out up to `offset` is done,

@@ -36,6 +36,7 @@ export interface Producer extends AsyncDisposable {
    * later, with what became of them, also behind `false`; without it each failure is told by the event `publish_failed`.
    */
   publishAsync(topicName: string, message: NewMessage, onDone?: PublishDone<PublishResult>): boolean
+  /** The same with several messages, which are accepted all or none; an error then has `results`, as of `publish`. */
   publishAsync(topicName: string, messages: readonly NewMessage[], onDone?: PublishDone<PublishResult[]>): boolean
   /** Resolves when every publish called so far is settled. Never rejects: each call has its own answer. */
   flush(): Promise<void>

@@ -34,6 +34,8 @@ export type QueueSet = {
    * of each, says that they stay. The set is not used again.
    */
   drainAll(timeoutMs: number, keeps: () => boolean): Promise<void>
+  /** The queues that are worked on; undefined while some are on their way out. */
+  working(): AssignedQueue[] | undefined
   /** Ends all work at once; nothing more is committed. */
   dropAll(): void
   /** There may be messages in these queues. Those that are not this consumer's are passed over. */
@@ -177,6 +179,10 @@ export function createQueueSet(deps: QueueSetDeps): QueueSet {
     },
     pausesChanged() {
       for (const { worker } of entries.values()) worker.update(worker.queue)
+    },
+    working() {
+      const all = [...entries.values()]
+      return all.every(({ state }) => state === 'working') ? all.map(({ worker }) => worker.queue) : undefined
     },
     status: () => [...entries.values()].map(entry => entry.worker.status()),
   }

@@ -26,6 +26,8 @@ function describe(event: ClientEvent): string | undefined {
       return `pmq-sdk: a publish to ${event.topicName} was lost (${event.error.code}), and nobody was told`
     case 'callback_failed':
       return `pmq-sdk: the ${event.callback} of a publish to ${event.topicName} failed (${nameOf(event.error)})`
+    case 'settings_differ':
+      return `pmq-sdk: a consumer of ${event.groupName} had missed a change (${event.names.join(', ')}), and has caught up`
     case 'handler_failed':
       return `pmq-sdk: the handler of ${event.topicName} failed (${nameOf(event.error)}); ${afterwards(event)}`
     case 'failures_stored':

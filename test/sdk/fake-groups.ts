@@ -187,6 +187,10 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
       Object.assign(group.settings, settings)
       group.version++
     },
+    /** Changes what is recorded of a group, without a word to anybody. */
+    alter(groupName: string, change: (group: Group) => void) {
+      change(groupOf(groupName))
+    },
     /** Ends the subscription to a topic: its queues are the group's no more. */
     unsubscribe(groupName: string, topicName: string) {
       const group = groupOf(groupName)

@@ -90,7 +90,7 @@ suite('while the service fails', () => {
         assert.equal(state, 'running')
         assert.ok(failedPulls >= 5, `${failedPulls} failed pulls`)
       }
-      const most = { pullData: 2 * 75, heartbeat: 250 }
+      const most = { pullData: 2 * 90, heartbeat: 250 }
       for (const [operation, limit] of Object.entries(most)) {
         const count = service.count(operation as keyof typeof most)
         assert.ok(count > 5 && count < limit, `${count} times ${operation}`)

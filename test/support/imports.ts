@@ -28,6 +28,7 @@ const layers: Record<string, Layer | 'anything'> = {
   'sdk/src/otel': { files: ['sdk/', 'core/protocol/'], packages: ['node:*', '@opentelemetry/api'] },
   // Handlers are in modules that the user's file names.
   'sdk/src/xml': { files: ['sdk/', 'core/protocol/'], packages: ['node:*', 'fast-xml-parser', 'a computed name'] },
+  'sdk/build': 'anything',
   lib: {
     files: ['lib/', 'functions/edge/env.ts', 'core/protocol/'],
     packages: ['aws-cdk-lib', 'constructs', 'node:*'],

@@ -3,55 +3,50 @@ import { type ClientOptions, clientChecks, clientDefaults, requireService } from
 import { type ConsumerOptions, consumerChecks, consumerDefaults, requireGroup } from '../consumer-options.ts'
 import { type Check, resolveOptions, wholeNumber } from '../options.ts'
 
-/** Options of a client; it publishes nothing, so it has no listeners for that. */
-type ClientPart = Omit<ClientOptions, 'listeners'>
-
-/** Options of a consumer that mean the same here. */
-type ConsumerPart = Pick<
-  ConsumerOptions,
-  | 'groupName'
-  | 'topics'
-  | 'maxPullBytes'
-  | 'asyncCommitIntervalMs'
-  | 'syncCommit'
-  | 'ordering'
-  | 'commit'
-  | 'listeners'
-  | 'warnTimeoutMs'
->
-
-/** What a Lambda consumer alone has to be told. */
-type OwnPart = {
-  /** Queues that an invocation works on at a time. @default 10 */
-  maxQueues?: number | undefined
-  /**
-   * How long before the end of its time an invocation aborts the calls that still run, in milliseconds: what it takes to
-   * commit, to give the queues up, and to return. @default 3000
-   */
-  reserveMs?: number | undefined
-  /**
-   * How long before that it begins no more calls, in milliseconds, so that running ones can end. Never more than half of
-   * the time that `reserveMs` leaves. @default 2000
-   */
-  stopTimeoutMs?: number | undefined
-  /**
-   * How long an invocation that has nothing else to do waits for messages that are not due yet, delayed or failed ones, in
-   * milliseconds. What is due later is left to a later invocation. @default 5000
-   */
-  maxIdleMs?: number | undefined
-  /**
-   * The longest that an invocation lasts, in milliseconds, up to 15 minutes: for programs that have no context to give; in
-   * Lambda the less of both counts. @default what the context says; 60000 without one
-   */
-  timeLimitMs?: number | undefined
-  /** Messages of all queues together that are pulled and not handed out. The last answers may pass the bound. @default 10000 */
-  maxBufferedMessages?: number | undefined
-  /** The same for their texts, in bytes. @default 16777216 */
-  maxBufferedBytes?: number | undefined
-}
-
-/** What a Lambda consumer works on and how: options of its client, of a consumer, and its own. */
-export type LambdaConsumerOptions = ClientPart & ConsumerPart & OwnPart
+/**
+ * What a Lambda consumer works on and how: options of its client (but for `listeners`, which are a consumer's), of a
+ * consumer, and its own.
+ */
+export type LambdaConsumerOptions = Omit<ClientOptions, 'listeners'> &
+  Pick<
+    ConsumerOptions,
+    | 'groupName'
+    | 'topics'
+    | 'maxPullBytes'
+    | 'asyncCommitIntervalMs'
+    | 'syncCommit'
+    | 'ordering'
+    | 'commit'
+    | 'listeners'
+    | 'warnTimeoutMs'
+  > & {
+    /** Queues that an invocation works on at a time. @default 10 */
+    maxQueues?: number | undefined
+    /**
+     * How long before the end of its time an invocation aborts the calls that still run, in milliseconds: what it takes to
+     * commit, to give the queues up, and to return. @default 3000
+     */
+    reserveMs?: number | undefined
+    /**
+     * How long before that it begins no more calls, in milliseconds, so that running ones can end. Never more than half of
+     * the time that `reserveMs` leaves. @default 2000
+     */
+    stopTimeoutMs?: number | undefined
+    /**
+     * How long an invocation that has nothing else to do waits for messages that are not due yet, delayed or failed ones, in
+     * milliseconds. What is due later is left to a later invocation. @default 5000
+     */
+    maxIdleMs?: number | undefined
+    /**
+     * The longest that an invocation lasts, in milliseconds, up to 15 minutes: for programs that have no context to give; in
+     * Lambda the less of both counts. @default what the context says; 60000 without one
+     */
+    timeLimitMs?: number | undefined
+    /** Messages of all queues together that are pulled and not handed out. The last answers may pass the bound. @default 10000 */
+    maxBufferedMessages?: number | undefined
+    /** The same for their texts, in bytes. @default 16777216 */
+    maxBufferedBytes?: number | undefined
+  }
 
 /** Lambda consumer options with none left out. */
 export type ResolvedLambdaOptions = ReturnType<typeof resolveLambdaOptions>

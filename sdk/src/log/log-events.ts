@@ -22,6 +22,7 @@ const lines: Record<ClientEvent['type'], [EventLogLevel, string]> = {
   expired: ['warn', 'the service gave the consumer up for its silence'],
   replaced: ['error', 'another consumer has the place of this one, which stops'],
   not_subscribed: ['warn', 'the group does not subscribe to a topic that has a handler'],
+  settings_differ: ['warn', 'the consumer did not work with what the service says'],
   deregistered: ['info', 'the consumer has left its group'],
   assigned: ['info', 'a queue was assigned'],
   revoked: ['info', 'a queue was given up'],
@@ -67,6 +68,7 @@ const fields: Record<FieldOf<ClientEvent>, 'told' | 'error' | 'messages'> = {
   runningMs: 'told',
   listener: 'told',
   step: 'told',
+  names: 'told',
   messages: 'messages',
   error: 'error',
 }
