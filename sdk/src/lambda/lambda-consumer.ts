@@ -1,6 +1,3 @@
-/**
- * `pmq-sdk/lambda`: a consumer that is not always there.
- */
 import { type Connection, createConnection } from '../connection.ts'
 import { makeConsumerName } from '../identity.ts'
 import { hintsFor } from './hints.ts'

@@ -4,8 +4,8 @@ import { type ConsumerOptions, consumerChecks, consumerDefaults, requireGroup } 
 import { type Check, resolveOptions, wholeNumber } from '../options.ts'
 
 /**
- * What a Lambda consumer works on and how: options of a client (that publishes nothing, and has no listeners for it), those
- * options of a consumer that mean the same here, and its own.
+ * What a Lambda consumer works on and how: options of its client (but for `listeners`, which are a consumer's), of a
+ * consumer, and its own.
  */
 export type LambdaConsumerOptions = Omit<ClientOptions, 'listeners'> &
   Pick<
