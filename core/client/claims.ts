@@ -62,11 +62,14 @@ async function* claimSome(core: Core, snapshot: GroupSnapshot, request: ClaimReq
 async function* findWork(
   core: Core,
   { offsets, subscriptions }: GroupSnapshot,
-  { topicNames, queueIds }: ClaimRequest,
+  { topicNames, queueIds, exceptQueueIds }: ClaimRequest,
 ): AsyncGenerator<[QueueOffset, Subscription]> {
   const byTopic = new Map(subscriptions.map(subscription => [subscription.topicName, subscription]))
+  const excepted = new Set(exceptQueueIds)
   const isWanted = (offset: QueueOffset) =>
-    (topicNames?.includes(originOf(offset)) ?? true) && (queueIds?.includes(offset.queueId) ?? true)
+    (topicNames?.includes(originOf(offset)) ?? true) &&
+    (queueIds?.includes(offset.queueId) ?? true) &&
+    !excepted.has(offset.queueId)
   const nowMs = core.clock.now()
   const free = offsets.filter(offset => isWanted(offset) && isClaimable(offset, nowMs))
   const start = Math.floor(core.random() * free.length)

@@ -18,6 +18,8 @@ export const claimRequest = v.object({
   topicNames: optional(listOf(v.string())),
   /** Only these queues. */
   queueIds: optional(listOf(wholeNumber(1))),
+  /** None of these queues, such as those that the claimant has found to have nothing that is due. */
+  exceptQueueIds: optional(listOf(wholeNumber(1))),
 })
 export const claimResponse = v.object({
   ...baseResponse,

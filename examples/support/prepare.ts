@@ -3,6 +3,8 @@ export type Plan = {
   topicName: string
   queues?: number
   groupName: string
+  /** Whose queues are whose: the members' by default; `claimed` is for functions. */
+  mode?: 'balanced' | 'claimed'
   /** How the subscription is worked on. */
   settings?: {
     /** Handler calls of one queue at a time. */
@@ -18,9 +20,15 @@ export type Plan = {
 export const url = process.env.PMQ_URL ?? 'http://127.0.0.1:8080'
 
 /** Makes what is not there yet. */
-export async function prepare({ topicName, queues = 4, groupName, settings = {} }: Plan): Promise<void> {
+export async function prepare({
+  topicName,
+  queues = 4,
+  groupName,
+  mode = 'balanced',
+  settings = {},
+}: Plan): Promise<void> {
   await ask('POST', '/topics', { name: topicName, queues })
-  await ask('POST', '/groups', { name: groupName })
+  await ask('POST', '/groups', { name: groupName, mode })
   await ask('PUT', `/groups/${groupName}/subscriptions/${topicName}`, settings)
 }
 

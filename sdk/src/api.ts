@@ -1,3 +1,4 @@
+import type { ClaimRequest, ClaimResponse } from '../../core/protocol/claims.ts'
 import type { CommitRequest, CommitResponse } from '../../core/protocol/commit.ts'
 import type { endpoints } from '../../core/protocol/endpoints.ts'
 import type { FailuresRequest, FailuresResponse } from '../../core/protocol/failures.ts'
@@ -29,6 +30,7 @@ export type Operation =
   | 'deRegister'
   | 'heartbeat'
   | 'getConsumerGroupPolling'
+  | 'claimQueues'
   | 'pullData'
   | 'commitOffset'
   | 'publishAndUpdateResultFailMsg'
@@ -42,6 +44,7 @@ type Calls = {
   deRegister: [DeregisterRequest, DeregisterResponse]
   heartbeat: [HeartbeatRequest, HeartbeatResponse]
   getConsumerGroupPolling: [PollRequest, PollResponse]
+  claimQueues: [ClaimRequest, ClaimResponse]
   pullData: [PullRequest, PullResponse]
   commitOffset: [CommitRequest, CommitResponse]
   publishAndUpdateResultFailMsg: [FailuresRequest, FailuresResponse]
@@ -61,6 +64,7 @@ const paths = {
   deRegister: '/api/client/consumer/deRegister',
   heartbeat: '/api/client/consumer/heartbeat',
   getConsumerGroupPolling: '/api/client/consumer/getConsumerGroupPolling',
+  claimQueues: '/api/client/consumer/claimQueues',
   pullData: '/api/client/consumer/pullData',
   commitOffset: '/api/client/consumer/commitOffset',
   publishAndUpdateResultFailMsg: '/api/client/consumer/publishAndUpdateResultFailMsg',
@@ -91,6 +95,7 @@ export function createApi(transport: Transport, identity: Identity): Api {
     deRegister: call('deRegister'),
     heartbeat: call('heartbeat'),
     getConsumerGroupPolling: call('getConsumerGroupPolling'),
+    claimQueues: call('claimQueues'),
     pullData: call('pullData'),
     commitOffset: call('commitOffset'),
     publishAndUpdateResultFailMsg: call('publishAndUpdateResultFailMsg'),

@@ -131,7 +131,8 @@ export const consumerDefaults: Omit<ResolvedConsumerOptions, 'groupName' | 'topi
 
 const isOrdering = oneOf('queue', 'key')
 
-const checks: Record<keyof ConsumerOptions, Check> = {
+/** What each option must be. */
+export const consumerChecks: Record<keyof ConsumerOptions, Check> = {
   groupName: isText,
   topics: value => {
     const handlers = typeof value === 'object' && value !== null ? Object.values(value) : []
@@ -170,12 +171,17 @@ export function resolveConsumerOptions(given: ConsumerOptions): ResolvedConsumer
     'consumer',
     given,
     { ...consumerDefaults, ...missing },
-    checks,
+    consumerChecks,
   )
-  if (options.groupName === '') throw invalidOption('consumer: groupName is missing; give the name of a consumer group')
-  if (Object.keys(options.topics).length === 0)
-    throw invalidOption('consumer: topics is missing; give a handler for each topic')
+  requireGroup('consumer', options)
   return options
+}
+
+/** Throws unless the options say what to work on. */
+export function requireGroup(what: string, options: Pick<ResolvedConsumerOptions, 'groupName' | 'topics'>): void {
+  const { groupName, topics } = options
+  if (groupName === '') throw invalidOption(`${what}: groupName is missing; give the name of a consumer group`)
+  if (Object.keys(topics).length === 0) throw invalidOption(`${what}: topics is missing; give a handler for each topic`)
 }
 
 /** What keeps its order in a topic. */

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/protocol/clock.ts'
-import type { CommitEntry } from '../../core/protocol/commit.ts'
 import type { AssignedQueue } from '../../core/protocol/membership.ts'
-import { type Api, expectSuccess } from './api.ts'
+import type { Api } from './api.ts'
 import { createCommitter } from './committer.ts'
 import {
   type ConsumerOptions,
@@ -16,6 +15,7 @@ import { makeConsumerName } from './identity.ts'
 import { createLifecycle, type LifecycleState } from './lifecycle.ts'
 import { createMembership } from './membership.ts'
 import { createPauses, type Pauses, type QueueSelection } from './pauses.ts'
+import { createQueueRequests } from './queue-requests.ts'
 import { createQueueSet } from './queue-set.ts'
 import { traceHandler, tracePull } from './tracing/trace-consumer.ts'
 import type { Tracing } from './tracing/tracing.ts'
@@ -166,18 +166,23 @@ function createRun(
 ) {
   const { api, clock, random, emit, requestTimeoutMs, tracing } = deps
 
+  const requests = createQueueRequests({
+    ...options,
+    api,
+    requestTimeoutMs,
+    consumerId: () => membership.consumerId,
+    onVersion(groupName, version) {
+      if (groupName === membership.groupName) membership.sawVersion(version)
+    },
+  })
+
   const committer = createCommitter({
     ...options,
     // Who commits by hand waits for each.
     syncCommit: options.syncCommit || options.commit === 'manual',
     clock,
     random,
-    async send(queueOffsets: CommitEntry[], givesUp, signal) {
-      const request = { queueOffsets, flag: givesUp ? (1 as const) : (0 as const) }
-      const answer = await api.commitOffset(request, { timeoutMs: requestTimeoutMs, signal })
-      membership.sawVersion(expectSuccess('commitOffset', answer).versions?.[membership.groupName])
-      return answer
-    },
+    send: requests.commit,
     onFailed(error, retryInMs) {
       const retry = retryInMs === undefined ? {} : { retryInMs }
       emit({ type: 'request_failed', operation: 'commitOffset', groupName: membership.groupName, error, ...retry })
@@ -208,11 +213,8 @@ function createRun(
     return createQueueWorker(
       {
         handler: tracing ? traceHandler(tracing, handler) : handler,
-        ask: tracing ? tracePull(tracing, ask) : ask,
-        sendFailures: (request, signal) => {
-          const { consumerId } = membership
-          return api.publishAndUpdateResultFailMsg({ consumerId, ...request }, { timeoutMs: requestTimeoutMs, signal })
-        },
+        ask: tracing ? tracePull(tracing, requests.pull) : requests.pull,
+        sendFailures: requests.sendFailures,
         isPaused: pauses.isPaused,
         isKeyed: orderingOf(options, queue.originTopicName) === 'key',
         newPublishId: randomUUID,
@@ -228,18 +230,6 @@ function createRun(
       },
       queue,
     )
-  }
-
-  async function ask(queue: AssignedQueue, position: number, signal: AbortSignal) {
-    const { queueId, topicName, consumerGroupName, queueOffsetId, offsetVersion } = queue
-    const { maxPullBytes: maxBytes, maxPullWaitMs } = options
-    const { consumerId } = membership
-    const waitMs = Math.min(maxPullWaitMs, queue.maxPullTime * 1000)
-    const owner = { consumerId, consumerGroupName, queueOffsetId, offsetVersion }
-    const request = { queueId, offsetStart: position, topicName, ...owner, maxBytes, waitMs }
-    const answer = await api.pullData(request, { timeoutMs: requestTimeoutMs + waitMs, signal })
-    membership.sawVersion(answer.version)
-    return answer.fenced ? answer : expectSuccess('pullData', answer)
   }
 
   return {

@@ -1,4 +1,5 @@
-import { type ClientOptions, createClient } from '../../sdk/src/client.ts'
+import { createClient } from '../../sdk/src/client.ts'
+import type { ClientOptions } from '../../sdk/src/client-options.ts'
 import type { ConsumerOptions } from '../../sdk/src/consumer-options.ts'
 import { PmqClientError } from '../../sdk/src/errors.ts'
 import type { ClientEvent } from '../../sdk/src/events.ts'

@@ -42,6 +42,7 @@ function begin(
       leaving: () => [],
       bringAway: () => assert.fail(),
       onFailed: failure => failed.push(failure),
+      onIdle: () => undefined,
       onSlow: (calls, runningMs) => slow.push([offsetsOf(calls), runningMs]),
       preHandle: undefined,
       postHandle: undefined,

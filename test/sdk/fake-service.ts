@@ -117,6 +117,8 @@ export function createFakeService(clock: ManualClock) {
       case 'getConsumerGroupPolling':
         assert.equal(request.waitMs, 0)
         return groups.poll(request)
+      case 'claimQueues':
+        return assert.fail('claims are tried on the service itself')
       case 'pullData': {
         const answer = await log.pull(request, signal)
         const version = groups.version(request.consumerGroupName ?? '')

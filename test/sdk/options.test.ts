@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { inspect } from 'node:util'
-import { type ClientOptions, createClient } from '../../sdk/src/client.ts'
+import { createClient } from '../../sdk/src/client.ts'
+import type { ClientOptions } from '../../sdk/src/client-options.ts'
 import { type ConsumerOptions, orderingOf, resolveConsumerOptions } from '../../sdk/src/consumer-options.ts'
 import { type ProducerOptions, producerDefaults, resolveProducerOptions } from '../../sdk/src/producer-options.ts'
 

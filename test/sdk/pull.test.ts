@@ -30,6 +30,7 @@ function begin(answers: (PullResponse | Error | 'hold')[] = [], { startOffset = 
         for (let index = firstIndex; index < msgs.length; index++) added.push(offset + index)
       },
       wantsMore: () => room.isThere,
+      onRest: () => undefined,
       onSkipped: (firstOffset, count) => skipped.push([firstOffset, count]),
       onFailed: (_, retryInMs) => failed.push(retryInMs),
       clock,

@@ -22,6 +22,8 @@ export type DispatchDeps<Mark> = {
   bringAway(leaving: readonly Message[], failures: number, succeeded: readonly Message[]): Promise<boolean>
   /** `retryInMs` is absent if nothing of the call is handed out again by it. */
   onFailed(failure: FailedCall): void
+  /** No call runs, and there is nothing that could be handed out. */
+  onIdle(): void
   onSlow(messages: readonly Message[], runningMs: number): void
   preHandle: SafeListeners['preHandle']
   postHandle: SafeListeners['postHandle']
@@ -60,6 +62,8 @@ export type Dispatch = {
   abandon(reason: Error): void
   /** Calls that run, wait to be repeated, or whose failures are being brought away. */
   readonly running: number
+  /** No call runs, and there was nothing to hand out when that was last looked for. */
+  readonly isIdle: boolean
   /** Those of them that have failed before. */
   readonly failing: number
   /** `preHandle` has said no, and is asked again. */
@@ -134,6 +138,11 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
       begin(call)
     }
     isPumping = false
+    if (isIdle()) deps.onIdle()
+  }
+
+  function isIdle(): boolean {
+    return calls.size === 0 && !isPumping && !isYielding && !isPaused && !stopping.signal.aborted
   }
 
   /** Handlers that never wait would follow each other without an end of the event loop's turn. */
@@ -322,6 +331,9 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     },
     get running() {
       return calls.size
+    },
+    get isIdle() {
+      return isIdle()
     },
     get failing() {
       return [...calls].filter(({ failures }) => failures > 0).length

@@ -11,6 +11,8 @@ export type PullDeps = {
   /** Takes a batch from its message `firstIndex` on. `serviceNowMs`: the service's clock, where the answer tells it. */
   add(batch: PulledBatch, firstIndex: number, serviceNowMs: number | undefined): void
   wantsMore(): boolean
+  /** An answer brought nothing new, or there is no room for more. */
+  onRest(): void
   onSkipped(firstOffset: number, count: number): void
   onFailed(error: PmqClientError, retryInMs: number): void
   clock: Clock
@@ -34,6 +36,8 @@ export type Pull = {
   stop(): void
   /** The last offset that was pulled. */
   readonly position: number
+  /** The last answer brought nothing new. */
+  readonly isAtEnd: boolean
   /** When a pull was last answered, milliseconds since 1970. */
   readonly lastPullAtMs: number | undefined
   /** How many pulls in a row have failed. */
@@ -71,6 +75,7 @@ export function createPull(deps: PullDeps, startOffset: number, maxPauseMs: numb
   let failures = 0
   let isPaused = false
   let isHinted = false
+  let isAtEnd = false
   let activity: PullActivity = { state: 'ended', sinceMs: clock.monotonic() }
 
   function enter(state: PullActivity['state'], forMs?: number) {
@@ -84,6 +89,7 @@ export function createPull(deps: PullDeps, startOffset: number, maxPauseMs: numb
     while (!asking.signal.aborted) {
       if (isPaused || !deps.wantsMore()) {
         enter('blocked')
+        deps.onRest()
         await wakeup.wait()
         continue
       }
@@ -103,7 +109,9 @@ export function createPull(deps: PullDeps, startOffset: number, maxPauseMs: numb
         if (hasMoved || hasNews || wasHinted) pauseMs = firstPauseMs
         version = answer.version ?? version
         wasFruitless = !hasMoved && wasHinted
+        isAtEnd = !hasMoved
         if (hasMoved) continue
+        deps.onRest()
         const restMs = restOf(Math.min(pauseMs, maxPauseMs))
         pauseMs = Math.min(pauseMs + deps.pullDeltaTimeMs, maxPauseMs)
         if (!isHinted) await pause('waiting', restMs)
@@ -166,6 +174,9 @@ export function createPull(deps: PullDeps, startOffset: number, maxPauseMs: numb
     },
     get position() {
       return position
+    },
+    get isAtEnd() {
+      return isAtEnd
     },
     get lastPullAtMs() {
       return lastPullAtMs

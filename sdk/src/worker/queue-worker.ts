@@ -35,6 +35,11 @@ export type QueueWorkerDeps = {
   onProgress(worker: QueueWorker): void
   /** A request was refused since the queue is not this worker's any more. */
   onRefused(worker: QueueWorker, result: CommitResult): void
+  /**
+   * There is nothing to do for now: the last pull brought nothing new, or there is no room for more, nothing is in work,
+   * and what waits is not due. May be told again and again.
+   */
+  onQuiet?(worker: QueueWorker): void
   /** Whether the application has paused this queue. */
   isPaused(queue: AssignedQueue): boolean
   isKeyed: boolean
@@ -160,6 +165,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       leaving: (failed, failures) => (isManual ? [] : desk.leaving(failed, failures)),
       bringAway: desk.bringAway,
       onFailed: tellFailed,
+      onIdle: noteRest,
       onSlow: (messages, runningMs) =>
         emit({ type: 'handler_slow', ...name, offsets: messages.map(({ offset }) => offset), runningMs }),
       preHandle: listeners.preHandle,
@@ -180,6 +186,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
         dispatch.pump()
       },
       wantsMore: () => gauge.wantsMore,
+      onRest: noteRest,
       onSkipped: (firstOffset, count) => emit({ type: 'skipped', ...name, firstOffset, count }),
       onFailed: (error, retryInMs) =>
         emit({ type: 'request_failed', operation: 'pullData', ...name, error, retryInMs }),
@@ -201,6 +208,11 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
     if (isManual) return manual.commit(...commit)
     const text = "The consumer commits by itself; commit is for one with the option commit: 'manual'."
     return Promise.reject(new PmqClientError('invalid_commit', text))
+  }
+
+  function noteRest() {
+    const hasPulled = pull.isAtEnd || !gauge.wantsMore
+    if (state === 'running' && hasPulled && dispatch.isIdle && handOuts.size === 0) deps.onQuiet?.(worker)
   }
 
   function tellFailed({ messages, failed, leaving, failures, error, retryInMs }: FailedCall) {

@@ -1,3 +1,4 @@
+import type { ClaimResponse } from '../../../core/protocol/claims.ts'
 import type { CommitEntry, CommitRequest, CommitResponse } from '../../../core/protocol/commit.ts'
 import type { AssignedQueue, PollResponse, RegisterGroupResponse } from '../../../core/protocol/membership.ts'
 import type { PublishRequest, PublishResponse } from '../../../core/protocol/publish.ts'
@@ -66,6 +67,7 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
     const answer = await transport(path, request, options)
     if (path.endsWith('/pullData')) notePull(request as PullRequest, answer as PullResponse)
     if (path.endsWith('/getConsumerGroupPolling')) noteAssignment(answer as PollResponse)
+    if (path.endsWith('/claimQueues')) noteQueues((answer as ClaimResponse).queues)
     if (path.endsWith('/registerConsumerGroup')) noteMembership(answer as RegisterGroupResponse)
     return answer
   }
@@ -76,11 +78,13 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
   }
 
   function noteAssignment({ consumerGroups }: PollResponse) {
-    for (const { queues } of Object.values(consumerGroups ?? {})) {
-      for (const { queueId, queueOffsetId } of Object.values(queues ?? {}) as AssignedQueue[]) {
-        queueIds.set(queueOffsetId, queueId)
-        told.set(queueId, queueOffsetId)
-      }
+    for (const { queues } of Object.values(consumerGroups ?? {})) noteQueues(queues)
+  }
+
+  function noteQueues(queues: Record<string, AssignedQueue> | undefined) {
+    for (const { queueId, queueOffsetId } of Object.values(queues ?? {})) {
+      queueIds.set(queueOffsetId, queueId)
+      told.set(queueId, queueOffsetId)
     }
   }
 
