@@ -23,7 +23,14 @@ export type BatchHeader = {
 /** The unit of the log: messages that were appended together, immutable once stored. */
 export type Batch = BatchHeader & { codec: Codec; bytes: Uint8Array }
 
-export type Topic = { name: string; topicId: number; retentionMs: number; createdAtMs: number }
+export type Topic = {
+  name: string
+  topicId: number
+  retentionMs: number
+  createdAtMs: number
+  /** It is a fail topic: it takes what this group fails to handle of this topic, and nothing else. */
+  failOf?: { groupName: string; topicName: string }
+}
 
 export type Queue = {
   topicName: string
@@ -97,7 +104,13 @@ export type SubscriptionSettings = {
   trace: boolean
 }
 
-export type Subscription = SubscriptionSettings & { groupName: string; topicName: string; topicId: number }
+export type Subscription = SubscriptionSettings & {
+  groupName: string
+  topicName: string
+  topicId: number
+  /** Its fail topic, which the group works through as well. Absent: it has none. */
+  failTopicId?: number
+}
 
 /**
  * A group's place in one queue, and who owns the queue. `offsetVersion` rises with each change of owner.
@@ -115,6 +128,8 @@ export type QueueOffset = {
   groupName: string
   queueOffsetId: number
   topicName: string
+  /** Of a queue of a fail topic: the topic whose failures are in it, by whose subscription the group has this place. */
+  originTopicName?: string
   queueId: number
   /** The last offset that the group has finished with. */
   offset: number

@@ -84,9 +84,8 @@ async function lookAfterGroup(core: Core, awake: AwakeGroup, report: TickReport)
   if (topicNames.length > 0) report.unhandled.push({ groupName, topicNames })
   if (after && after.members.length > 0 && isTurnOf(groupName, stallCheckMinutes, core.clock.now())) {
     const working = await readWorking(core, after)
-    const queues = working.flatMap(({ offsets }) => offsets)
-    const stalled = await findStalled(core, queues, stallPatienceMs)
-    report.stalled.push(...stalled.map(({ topicName, queueId }) => ({ groupName, topicName, queueId })))
+    const stalled = await Promise.all(working.map(each => findStalled(core, each, stallPatienceMs)))
+    report.stalled.push(...stalled.flat().map(({ topicName, queueId }) => ({ groupName, topicName, queueId })))
   }
   const isQuiet = !after || (after.members.length === 0 && after.group.rebalanceDone >= after.group.rebalanceAsked)
   if (isQuiet) await core.store.sleepGroup(awake)

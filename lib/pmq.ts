@@ -65,7 +65,7 @@ export class Pmq extends Construct {
 
     const publish = new ServiceFunction(this, 'Publish', {
       entry: 'publish',
-      description: 'PMQ: appends messages to the log',
+      description: 'PMQ: appends messages, and what was not handled, to the log',
       // An append gives up after a few seconds; the rest is a cold start.
       timeout: Duration.seconds(15),
       environment: stored,

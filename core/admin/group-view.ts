@@ -1,12 +1,13 @@
 import { readGroup } from '../client/find.ts'
 import type { Core } from '../core.ts'
 import { hasOwnOffsets } from '../group/copy-names.ts'
+import { topicNamesOf } from '../group/fail-topics.ts'
 import { selectMembers } from '../group/members.ts'
 import { findBacklog } from '../group/stalls.ts'
 import { settingsOf } from '../group/subscriptions.ts'
 import { unhandledTopics } from '../group/unhandled.ts'
-import type { Consumer, GroupSnapshot, Member, QueueOffset } from '../model.ts'
-import type { GroupQueueView, GroupView } from '../protocol/admin.ts'
+import type { Consumer, GroupSnapshot, Member, QueueOffset, Subscription } from '../model.ts'
+import type { GroupQueueView, GroupView, SubscriptionView } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
 
 /** A group that has to exist. */
@@ -37,7 +38,7 @@ export async function getGroup(core: Core, groupName: string): Promise<GroupView
   }
   const [consumers, queues] = await Promise.all([
     core.store.readConsumers(members.map(member => member.consumerId)),
-    Promise.all(offsets.map(async offset => viewQueue(core, members, offset, (await ends.get(offset.queueId)) ?? 1))),
+    Promise.all(offsets.map(async offset => viewQueue(core, snapshot, offset, (await ends.get(offset.queueId)) ?? 1))),
   ])
   const able = selectMembers(snapshot)
   const { name, mode, allowedIps, deniedIps, maxConsumers, origin, rbVersion, metaVersion, version } = group
@@ -52,11 +53,16 @@ export async function getGroup(core: Core, groupName: string): Promise<GroupView
     rbVersion,
     metaVersion,
     version,
-    subscriptions: subscriptions.map(each => ({ topicName: each.topicName, ...settingsOf(each) })),
+    subscriptions: subscriptions.map(viewSubscription),
     unhandledTopics: unhandledTopics(snapshot),
     members: members.map(member => viewMember(member, able.includes(member), consumers)),
     queues,
   }
+}
+
+function viewSubscription(subscription: Subscription): SubscriptionView {
+  const [topicName = '', failTopic] = topicNamesOf(subscription)
+  return { topicName, ...(failTopic && { failTopicName: failTopic }), ...settingsOf(subscription) }
 }
 
 function viewMember(member: Member, isAble: boolean, consumers: readonly Consumer[]): GroupView['members'][number] {
@@ -78,15 +84,16 @@ const stalledAfterMs = 60_000
 
 async function viewQueue(
   core: Core,
-  members: readonly Member[],
+  { members, subscriptions }: GroupSnapshot,
   queue: QueueOffset,
   end: number,
 ): Promise<GroupQueueView> {
-  const { topicName, queueId, queueOffsetId, offset, offsetVersion, consumerId, claim, isStopped, committedAtMs } =
-    queue
+  const { topicName, originTopicName, queueId, queueOffsetId, offset, offsetVersion, isStopped } = queue
+  const { consumerId, claim, committedAtMs } = queue
   const owner = members.find(member => member.consumerId === consumerId)
   return {
     topicName,
+    ...(originTopicName !== undefined && { originTopicName }),
     queueId,
     queueOffsetId,
     offset,
@@ -96,6 +103,6 @@ async function viewQueue(
     ...(claim && { claimant: claim.claimant, claimedUntilMs: claim.untilMs }),
     isStopped,
     ...(committedAtMs !== undefined && { committedAtMs }),
-    ...(await findBacklog(core, queue, end, stalledAfterMs)),
+    ...(await findBacklog(core, queue, subscriptions, end, stalledAfterMs)),
   }
 }

@@ -1,8 +1,9 @@
 import { isName } from '../client/find.ts'
 import { type Core, groupHasChanged } from '../core.ts'
 import { alignCopies } from '../group/copies.ts'
-import { addSubscription, endSubscription, settingsOf } from '../group/subscriptions.ts'
-import type { GroupSnapshot, SubscriptionSettings } from '../model.ts'
+import { failTopicName, hasFailTopics, lacksFailTopic, openFailTopic } from '../group/fail-topics.ts'
+import { addFailTopic, addSubscription, endSubscription, settingsOf } from '../group/subscriptions.ts'
+import type { GroupSnapshot, SubscriptionSettings, TopicSnapshot } from '../model.ts'
 import type { GroupView, SubscribeRequest } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
 import { getGroup, requireGroup } from './group-view.ts'
@@ -40,17 +41,38 @@ export async function subscribe(
 ): Promise<GroupView> {
   const snapshot = await requireOriginal(core, groupName)
   const topic = await requireTopic(core, topicName)
+  const { failOf } = topic.topic
+  if (failOf) {
+    const { groupName: owner, topicName: origin } = failOf
+    throw new PmqError(
+      'conflict',
+      `${topicName} is the fail topic of group ${owner} for topic ${origin}, and goes with it`,
+    )
+  }
   const current = snapshot.subscriptions.find(subscription => subscription.topicName === topicName)
   const settings = withSettings(request, current ? settingsOf(current) : defaultSubscription)
-  if (current) {
-    // Whoever dies before the copies have them leaves a rebalance that is owed, which passes them on.
-    if (snapshot.copies.length > 0) await core.store.askRebalance(groupName)
-    await core.store.updateSubscription(groupName, topicName, settings)
-  } else {
-    await addSubscription(core, snapshot, topic, settings)
-  }
+  const failTopic =
+    current && !lacksFailTopic(snapshot.group, current) ? undefined : await makeFailTopic(core, snapshot, topic)
+  // Whoever dies before the copies have them leaves a rebalance that is owed, which passes them on.
+  if (current && snapshot.copies.length > 0) await core.store.askRebalance(groupName)
+  if (!current) await addSubscription(core, snapshot, topic, failTopic, settings)
+  else if (failTopic) await addFailTopic(core, snapshot, current, failTopic, settings)
+  else await core.store.updateSubscription(groupName, topicName, settings)
   await passOn(core, groupName, topicName)
   return getGroup(core, groupName)
+}
+
+async function makeFailTopic(
+  core: Core,
+  { group }: GroupSnapshot,
+  topic: TopicSnapshot,
+): Promise<TopicSnapshot | undefined> {
+  const made = await openFailTopic(core, group, topic)
+  if (made === undefined && hasFailTopics(group)) {
+    const name = failTopicName(group.name, topic.topic.name)
+    throw new PmqError('conflict', `the fail topic ${name} is that of another subscription: choose another group name`)
+  }
+  return made
 }
 
 function withSettings(request: SubscribeRequest, current: SubscriptionSettings): SubscriptionSettings {

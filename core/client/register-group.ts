@@ -77,7 +77,8 @@ async function joinOne(
   let group = origin
   if (core.settings.subEnvironments && subEnv && subEnv !== noSubEnv) {
     const copyName = subEnvCopyName(origin.name, subEnv)
-    if (!isName(copyName)) return refused(`sub-environment ${subEnv}: ${copyName} cannot be the name of a group`)
+    if (!isName(copyName) || copyName.length > limits.maxCopyNameLength)
+      return refused(`sub-environment ${subEnv}: ${copyName} cannot be the name of a group`)
     try {
       group = await ensureCopy(core, origin, copyName, { groupName: origin.name, subEnv })
     } catch (error) {

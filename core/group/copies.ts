@@ -3,6 +3,7 @@ import type { Group, GroupCopy, GroupSnapshot, Member, Origin } from '../model.t
 import { StoreError } from '../store.ts'
 import { alignWith } from './align.ts'
 import { consumerCopyName, hasOwnOffsets } from './copy-names.ts'
+import { originOf } from './fail-topics.ts'
 import { selectMembers } from './members.ts'
 import { endSubscription } from './subscriptions.ts'
 
@@ -130,7 +131,7 @@ export async function removeGroup(core: Core, groupName: string): Promise<'remov
     for (const { copyName } of snapshot.copies) {
       if ((await removeGroup(core, copyName)) === 'has_members') return 'has_members'
     }
-    const topics = new Set([...snapshot.subscriptions, ...snapshot.offsets].map(({ topicName }) => topicName))
+    const topics = new Set([...snapshot.subscriptions, ...snapshot.offsets].map(originOf))
     for (const topicName of topics) await endSubscription(core, snapshot, topicName)
     // Others may have put something there meanwhile.
     if (topics.size > 0 || snapshot.copies.length > 0) continue

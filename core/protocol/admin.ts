@@ -32,11 +32,17 @@ export const topicView = v.object({
   topicId: wholeNumber(1),
   retentionMs: wholeNumber(),
   createdAtMs: wholeNumber(),
+  /** It is a fail topic: it holds what this group failed to handle of this topic. */
+  failOf: v.optional(v.object({ groupName: v.string(), topicName: v.string() })),
   queues: v.array(queueView),
   /** Groups that subscribe to it. */
   groups: v.array(v.string()),
 })
-export const topicListView = v.object({ topics: v.array(v.string()) })
+export const topicListView = v.object({
+  topics: v.array(v.string()),
+  /** The fail topics of groups' subscriptions. */
+  failTopics: v.array(v.string()),
+})
 
 const ipRanges = v.pipe(v.array(text(limits.maxIpRangeLength)), v.maxLength(limits.maxIpRanges))
 
@@ -103,7 +109,12 @@ const subscriptionSettings = {
 /** Settings of a subscription. A setting that is not given stays as it is. Changing them needs no restart. */
 export const subscribeRequest = v.partial(v.strictObject(subscriptionSettings))
 
-export const subscriptionView = v.object({ topicName: v.string(), ...subscriptionSettings })
+export const subscriptionView = v.object({
+  topicName: v.string(),
+  /** Where messages go that failed, and from which they are handled again. Absent: they are repeated where they are. */
+  failTopicName: v.optional(v.string()),
+  ...subscriptionSettings,
+})
 export const memberView = v.object({
   consumerId: wholeNumber(1),
   consumerName: v.string(),
@@ -117,6 +128,8 @@ export const memberView = v.object({
 })
 export const groupQueueView = v.object({
   topicName: v.string(),
+  /** It is of a fail topic: the topic whose failures are in it. */
+  originTopicName: v.optional(v.string()),
   queueId: wholeNumber(1),
   queueOffsetId: wholeNumber(1),
   offset: wholeNumber(),
@@ -168,6 +181,7 @@ export const selection = v.union([
 ])
 
 export const resetRequest = v.strictObject({
+  /** Fail topics are reset only where one is named, or a queue of it. */
   of: selection,
   /** `start`: everything that there is; `end`: only what comes; an offset: the last one not to be seen again; a time. */
   to: v.union([
@@ -191,7 +205,10 @@ export const resetView = v.object({
     }),
   ),
 })
-export const changeStopRequest = v.strictObject({ of: selection })
+export const changeStopRequest = v.strictObject({
+  /** A topic is meant with its fail topic. */
+  of: selection,
+})
 
 export const removedView = v.object({ removed: v.string() })
 

@@ -68,9 +68,7 @@ const paths = {
   pullData: '/api/client/consumer/pullData',
   commitOffset: '/api/client/consumer/commitOffset',
   publishAndUpdateResultFailMsg: '/api/client/consumer/publishAndUpdateResultFailMsg',
-} as const satisfies {
-  [Name in Operation]: Name extends keyof typeof endpoints ? (typeof endpoints)[Name]['path'] : string
-}
+} as const satisfies { [Name in Operation]: (typeof endpoints)[Name]['path'] }
 
 /** Gives the endpoints their types and adds to each request who asks. */
 export function createApi(transport: Transport, identity: Identity): Api {

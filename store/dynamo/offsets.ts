@@ -1,17 +1,23 @@
+import { originOf } from '../../core/group/fail-topics.ts'
 import { isFencing } from '../../core/group/handover.ts'
 import type { QueueOffset } from '../../core/model.ts'
 import type { OffsetRemoval, QueueMove, QueuePlace, RegistryStore } from '../../core/store.ts'
 import { keys } from '../keys.ts'
-import { bool, type Item, num } from './attributes.ts'
+import { bool, type Item, num, str } from './attributes.ts'
 import { allOf, exists, expressions, isNew } from './expressions.ts'
-import { itemKey, itemOfQueueOffset } from './items.ts'
+import { itemKey, itemOfQueueOffset, queueOffsetOf } from './items.ts'
 import type { Operation } from './meter.ts'
 import { endClaim, offsetKey, type RegistryContext, raiseCounters } from './registry.ts'
 
-type Offsets = Pick<RegistryStore, 'addQueueOffset' | 'removeQueueOffset' | 'moveQueue' | 'resetOffset' | 'setStopped'>
+type Offsets = Pick<
+  RegistryStore,
+  'readQueueOffset' | 'addQueueOffset' | 'removeQueueOffset' | 'moveQueue' | 'resetOffset' | 'setStopped'
+>
 
 /** A group's places in its queues: that they come and go, who owns each, and what is changed of them by hand. */
-export function createOffsets({ transactInTurn: transact, registryTable: TableName }: RegistryContext): Offsets {
+export function createOffsets(context: RegistryContext): Offsets {
+  const { requests, transactInTurn: transact, registryTable: TableName } = context
+
   /** Changes a queue's record by hand, and tells the group. False: there is no such queue. */
   async function change(
     operation: Operation,
@@ -33,6 +39,17 @@ export function createOffsets({ transactInTurn: transact, registryTable: TableNa
   }
 
   return {
+    /** 1 read unit. A query, so that it takes no permission that its callers do not need anyway. */
+    async readQueueOffset({ groupName, queueOffsetId }: QueuePlace) {
+      const { pk, sk } = keys.queueOffset(groupName, queueOffsetId)
+      const items = await requests.query('readQueueOffset', {
+        TableName,
+        ConsistentRead: true,
+        ...expressions({ KeyConditionExpression: '#pk = :pk AND #sk = :sk' }, { pk: str(pk), sk: str(sk) }),
+      })
+      return items[0] && queueOffsetOf(items[0])
+    },
+
     /** A transaction of 3 items, of which one is only looked at: 6 write units. */
     async addQueueOffset(offset: QueueOffset) {
       const ofQueue = {
@@ -56,9 +73,10 @@ export function createOffsets({ transactInTurn: transact, registryTable: TableNa
     },
 
     /** The same. */
-    async removeQueueOffset({ groupName, topicName, queueId, queueOffsetId }: QueueOffset, because: OffsetRemoval) {
+    async removeQueueOffset(offset: QueueOffset, because: OffsetRemoval) {
+      const { groupName, topicName, queueId, queueOffsetId } = offset
       const reason =
-        because === 'unsubscribed' ? keys.subscription(groupName, topicName) : keys.queue(topicName, queueId)
+        because === 'unsubscribed' ? keys.subscription(groupName, originOf(offset)) : keys.queue(topicName, queueId)
       const isThisOne = expressions(
         { ConditionExpression: `${isNew} OR #queueOffsetId = :queueOffsetId` },
         { queueOffsetId: num(queueOffsetId) },

@@ -187,7 +187,7 @@ suite('hints', () => {
       { ...good, queueId: 1.5 },
       { ...good, queueId: 2 ** 53 },
       { ...good, consumerGroupName: '' },
-      { ...good, consumerGroupName: 'g'.repeat(251) },
+      { ...good, consumerGroupName: 'g'.repeat(361) },
       { ...good, consumerGroupName: ['billing'] },
     ]) {
       const body = JSON.stringify({ msgNotifyDtos: [good, bad] })

@@ -14,6 +14,7 @@ import type {
 } from '../../core/model.ts'
 import { maxQueuesAtOnce, type QueueMove, type Store } from '../../core/store.ts'
 import { claimContract } from './contract-claims.ts'
+import { failTopicContract } from './contract-fail-topics.ts'
 import { groupContract } from './contract-groups.ts'
 import { memberContract } from './contract-members.ts'
 import { queueContract } from './contract-queues.ts'
@@ -376,6 +377,19 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
         ])
       })
 
+      test('reads one place of a group as it is now', async () => {
+        const groupName = `group-${unique()}`
+        const place = offsetOf(groupName, 7, { queueId: 5, offset: 3, consumerId: 4, offsetVersion: 2 })
+        assert.equal(await store.readQueueOffset(place), undefined)
+        await store.createGroup(groupOf(groupName))
+        await store.addQueueOffset(place)
+        assert.deepEqual(await store.readQueueOffset({ groupName, queueOffsetId: 7 }), place)
+        assert.equal(await store.readQueueOffset({ groupName, queueOffsetId: 70 }), undefined)
+        await store.resetOffset(place, 9)
+        const after = { ...place, offset: 9, offsetVersion: 3 }
+        assert.deepEqual(await store.readQueueOffset(place), after)
+      })
+
       test('raises metaVersion and version together', async () => {
         const groupName = `group-${unique()}`
         assert.equal(await store.raiseMeta(groupName), undefined)
@@ -713,6 +727,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
     const scene: ContractScene = { store: () => store, unique }
     queueContract(scene)
     groupContract(scene)
+    failTopicContract(scene)
     claimContract(scene)
     memberContract(scene)
 

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, suite, test } from 'node:test'
 import { defaultSubscription } from '../../core/admin/subscriptions.ts'
 import type { EndpointName } from '../../core/protocol/endpoints.ts'
 import { otherSettings } from '../store/contract.ts'
+import { ordinary } from './operator.ts'
 import { assignment, base, createGroup, createTopic, firstQueue, join, publish } from './scene.ts'
 import { openService, type Parameters, type Service } from './service.ts'
 
@@ -54,7 +55,7 @@ suite('a topic', () => {
 
   test('is listed', async () => {
     for (const name of ['b', 'a', 'c']) await createTopic(service, name)
-    assert.deepEqual(await service.call('listTopics'), { topics: ['a', 'b', 'c'] })
+    assert.deepEqual(await service.call('listTopics'), { topics: ['a', 'b', 'c'], failTopics: [] })
   })
 
   for (const name of ['a', 'x'.repeat(100), '__proto__', '1', '.', 'A.b_c-9', 'fail_t', 'failure']) {
@@ -149,11 +150,11 @@ suite('a group', () => {
     const consumerId = await join(service, 'g1', ['t1'], 'c1')
     await publish(service, ['a', 'b', 'c'])
     const { subscriptions, members, queues } = await service.call('getGroup', undefined, { groupName: 'g1' })
-    assert.deepEqual(subscriptions, [{ topicName: 't1', ...defaultSubscription }])
+    assert.deepEqual(subscriptions, [{ topicName: 't1', failTopicName: 'g1_t1_fail', ...defaultSubscription }])
     const nowMs = service.clock.now()
     const told = { ip: base.clientIp, topics: ['t1'], heartbeatAtMs: nowMs, isStandby: false }
     assert.deepEqual(members, [{ consumerId, consumerName: 'c1', ...told }])
-    assert.deepEqual(queues, [
+    assert.deepEqual(ordinary(queues), [
       {
         topicName: 't1',
         queueId,
@@ -189,6 +190,7 @@ suite('a group', () => {
 
 suite('a subscription', () => {
   const to = { groupName: 'g1', topicName: 't1' }
+  const named = { topicName: 't1', failTopicName: 'g1_t1_fail' }
   beforeEach(async () => {
     await createTopic(service, 't1', 2)
     await service.call('createGroup', { name: 'g1' })
@@ -198,7 +200,7 @@ suite('a subscription', () => {
     for (const queueId of [1, 2]) await publish(service, ['a', 'b'], queueId)
     const { queues } = await service.call('subscribe', {}, to)
     assert.deepEqual(
-      queues.map(queue => [queue.offset, queue.lag]),
+      ordinary(queues).map(queue => [queue.offset, queue.lag]),
       [
         [2, 0],
         [2, 0],
@@ -209,7 +211,7 @@ suite('a subscription', () => {
   test('may be to a topic of very many queues', async () => {
     await createTopic(service, 't2', 100)
     const { queues } = await service.call('subscribe', {}, { groupName: 'g1', topicName: 't2' })
-    assert.equal(new Set(queues.map(queue => queue.queueOffsetId)).size, 100)
+    assert.equal(new Set(ordinary(queues).map(queue => queue.queueOffsetId)).size, 100)
   })
 
   test('needs no body', async () => {
@@ -218,7 +220,7 @@ suite('a subscription', () => {
 
   test('has the settings that it is given, and hands them to its consumers', async () => {
     const { subscriptions } = await service.call('subscribe', otherSettings, to)
-    assert.deepEqual(subscriptions, [{ topicName: 't1', ...otherSettings }])
+    assert.deepEqual(subscriptions, [{ ...named, ...otherSettings }])
     const told = await firstQueue(service, await join(service, 'g1', ['t1']))
     const { threadSize, consumerBatchSize, pullBatchSize, maxPullTimeSeconds, tag } = otherSettings
     const same = { threadSize, consumerBatchSize, pullBatchSize, tag }
@@ -267,7 +269,7 @@ suite('a subscription', () => {
     for (const value of values) {
       test(`may have a ${name} of ${String(value).slice(0, 5)}`, async () => {
         const { subscriptions } = await service.call('subscribe', { [name]: value }, to)
-        assert.deepEqual(subscriptions, [{ topicName: 't1', ...defaultSubscription, [name]: value }])
+        assert.deepEqual(subscriptions, [{ ...named, ...defaultSubscription, [name]: value }])
       })
     }
   }
@@ -283,7 +285,7 @@ suite('a subscription', () => {
     for (const queueId of [1, 2]) await publish(service, ['a'], queueId)
     const { queues } = await service.call('subscribe', {}, to)
     assert.deepEqual(
-      queues.map(queue => queue.lag),
+      ordinary(queues).map(queue => queue.lag),
       [1, 1],
     )
   })

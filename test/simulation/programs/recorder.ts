@@ -220,11 +220,21 @@ export function recordProducer({ history, onDefect }: Recorder, client: string, 
       const op = attempts.get(value)?.at(-1)
       if (op === undefined) onDefect(`${client} was told that "${value}" is stored, which was never sent`)
       else history.publishOk(client, op, [{ value, queueId, offset }])
+      forget(value)
     },
     /** The SDK says that a message is certainly not stored. */
     notStored(value: string) {
       for (const op of attempts.get(value) ?? []) history.publishFail(client, op, [value])
+      forget(value)
     },
+    /** The SDK has given a message up, which may be stored or not. */
+    neverKnown: forget,
+  }
+
+  /** It is not sent again. */
+  function forget(value: string) {
+    publishes.delete(value)
+    attempts.delete(value)
   }
 }
 
