@@ -40,7 +40,8 @@ const patienceMs = 60_000
 const folder = await mkdtemp(join(tmpdir(), 'pmq-soak-'))
 const host = await startHostProcess(folder, sessionTimeoutSeconds)
 const { url } = host
-const settings = { threadSize: 4, consumerBatchSize: 5, maxPullTimeSeconds: 1 }
+// In place: the history says of a failed message that it comes again in its own queue.
+const settings = { threadSize: 4, consumerBatchSize: 5, maxPullTimeSeconds: 1, retryInPlace: true, retryCount: 100 }
 await setUp(url, topicName, 8, 'audit', settings)
 await admin(url, 'POST', '/groups', { name: 'billing' })
 await admin(url, 'PUT', `/groups/billing/subscriptions/${topicName}`, settings)

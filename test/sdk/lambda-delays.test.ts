@@ -77,7 +77,7 @@ describe('messages that are not due', () => {
 
 describe('a handler that fails', () => {
   test('is called again with what has failed, in the same invocation if there is time', async () => {
-    scene = await setUp({ queues: 1, settings: { consumerBatchSize: 5 } })
+    scene = await setUp({ queues: 1, settings: { consumerBatchSize: 5, retryInPlace: true } })
     const { lambda, publish, committed } = scene
     await publish(bodies(5))
     const calls: number[][] = []
@@ -99,8 +99,36 @@ describe('a handler that fails', () => {
     assert.deepEqual(await committed(), [5])
   })
 
+  test('leaves what has failed to later invocations, so often as the subscription says, and holds up nobody', async () => {
+    scene = await setUp({ queues: 1, settings: { retryCount: 2, retryDelaySeconds: 60 } })
+    const { lambda, publish, committed, clock } = scene
+    await publish(['good', 'bad', 'better'])
+    const seen: [string, number][] = []
+    const { invoke } = lambda({
+      topics: {
+        orders(messages) {
+          for (const { body, retryCount } of messages) seen.push([body, retryCount])
+          return messages.filter(({ body }) => body === 'bad').map(({ offset }) => offset)
+        },
+      },
+    })
+    assert.deepEqual(await invoke(), { handled: 2, failed: 1, queues: 2, isDrained: true })
+    assert.deepEqual(seen.splice(0), [
+      ['good', 0],
+      ['bad', 0],
+      ['better', 0],
+    ])
+    assert.deepEqual((await committed())[0], 3)
+    // Not due before, and no longer after its last time.
+    for (const retry of [undefined, 1, undefined, 2, undefined, undefined]) {
+      if (retry !== undefined) clock.step(60_000)
+      await invoke()
+      assert.deepEqual(seen.splice(0), retry === undefined ? [] : [['bad', retry]])
+    }
+  })
+
   test('for ever lets the invocation end in time, and its message comes again', async () => {
-    scene = await setUp({ queues: 1 })
+    scene = await setUp({ queues: 1, settings: { retryInPlace: true, retryCount: 100 } })
     const { lambda, publish, committed, claimants } = scene
     await publish(bodies(3))
     const { invoke } = lambda({
