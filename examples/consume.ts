@@ -1,6 +1,6 @@
 // Works through a topic as a group, some messages at a time.
 // prints: 5 messages, none twice
-// prints: running, with 2 queues
+// prints: running, with 2 queues, and 2 of the fail topic
 import { createClient } from 'pmq-sdk'
 import { prepare, url } from './support/prepare.ts'
 
@@ -14,7 +14,7 @@ const client = createClient({ url })
 const consumer = client.consumer({
   groupName: 'readers',
   topics: {
-    // When it returns, its messages are done; when it throws, it is called with them again.
+    // When it returns, its messages are done; when it throws, they come again a minute later, from the fail topic.
     async consumed(messages, { signal }) {
       for (const { queueId, offset, body } of messages) {
         signal.throwIfAborted()
@@ -40,6 +40,7 @@ await done.promise
 console.log(`${handled.size} messages, none twice`)
 
 const { state, queues } = consumer.status()
-console.log(`${state}, with ${queues.length} queues`)
+const own = queues.filter(({ topicName }) => topicName === 'consumed')
+console.log(`${state}, with ${own.length} queues, and ${queues.length - own.length} of the fail topic`)
 
 await client.close()

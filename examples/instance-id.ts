@@ -1,7 +1,8 @@
 // A restart with the same instanceId has its queues back at once, and no other member's queues move.
-// prints: first run has 2 queues
-// prints: kept 2 queues over the restart
-// prints: second run has 2 queues
+// Two queues of the topic, and two of its fail topic.
+// prints: first run has 4 queues
+// prints: kept 4 queues over the restart
+// prints: second run has 4 queues
 import { type ClientEvent, createClient } from 'pmq-sdk'
 import { prepare, url } from './support/prepare.ts'
 
@@ -19,7 +20,7 @@ async function run(name: string): Promise<void> {
     url,
     onEvent(event) {
       events.push(event.type)
-      if (event.type === 'assigned' && ++queues === 2) assigned.resolve()
+      if (event.type === 'assigned' && ++queues === 4) assigned.resolve()
     },
   })
   const consumer = client.consumer({
