@@ -61,6 +61,12 @@ function begin(
 /** A handler as JavaScript may have it. */
 const untyped = (handler: (messages: readonly Message[]) => unknown) => handler as MessageHandler
 
+function revoked() {
+  const { proxy, revoke } = Proxy.revocable([], {})
+  revoke()
+  return proxy
+}
+
 /** A handler whose calls end when told. */
 function controlled() {
   const calls: { offsets: number[]; context: HandlerContext; resolve: () => void; reject: (error: unknown) => void }[] =
@@ -132,6 +138,7 @@ suite('dispatching', () => {
     ],
     ['rejects with an error', () => Promise.reject(new Error('no'))],
     ['rejects with null', () => Promise.reject(null)],
+    ['resolves with what cannot even be looked at', async () => [revoked()]],
     // biome-ignore lint/suspicious/noThenProperty: a promise of another library.
     ['returns a thenable that rejects', () => ({ then: (_: unknown, reject: (error: unknown) => void) => reject(0) })],
   ]

@@ -4,9 +4,18 @@ import type { Message } from '../message.ts'
 /** Which messages of a call have failed, and why: `error` is undefined where the handler has named them itself. */
 export type CallFailure = { messages: readonly Message[]; error: unknown }
 
-/** What a handler's result says of its messages; undefined if they are all done. */
+/** What a handler's result says of its messages; undefined if they are all done. Never throws. */
 export function readResult(result: unknown, messages: readonly Message[]): CallFailure | undefined {
   if (result === undefined || result === null) return undefined
+  try {
+    return readOffsets(result, messages)
+  } catch (error) {
+    // Even to look at it may throw, where it is a proxy.
+    return { messages, error }
+  }
+}
+
+function readOffsets(result: unknown, messages: readonly Message[]): CallFailure | undefined {
   if (!Array.isArray(result)) return { messages, error: invalidResult(kindOf(result)) }
   const named = new Set<unknown>(result)
   const failed = messages.filter(({ offset }) => named.delete(offset))

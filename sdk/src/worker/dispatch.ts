@@ -1,15 +1,12 @@
 import { setMaxListeners } from 'node:events'
-import type { Clock } from '../../../core/protocol/clock.ts'
-import type { CallResult, SafeListeners } from '../consumer-listeners.ts'
-import type { Message, MessageHandler } from '../message.ts'
-import { createAlarm } from './alarm.ts'
-import { CallContext, type CallQueue } from './call-context.ts'
-import { type CallFailure, handlerTimeout, readResult } from './call-outcome.ts'
+import type { SafeListeners } from '../consumer-listeners.ts'
+import type { Message } from '../message.ts'
+import { type Attempted, type AttemptsDeps, createAttempts } from './attempts.ts'
+import { CallContext } from './call-context.ts'
+import type { CallFailure } from './call-outcome.ts'
 
 /** What dispatching is made of. `Mark` is whatever `take` wants back in `finished`. */
-export type DispatchDeps<Mark> = {
-  handler: MessageHandler
-  queue: CallQueue
+export type DispatchDeps<Mark> = Omit<AttemptsDeps<Attempted>, 'calls' | 'onEnded'> & {
   /** Takes messages that may be handled now; undefined if there is none, or nothing may be handed out. */
   take(max: number): { messages: Message[]; mark: Mark } | undefined
   /** These messages of a call are done with. */
@@ -24,13 +21,7 @@ export type DispatchDeps<Mark> = {
   onFailed(failure: FailedCall): void
   /** No call runs, and there is nothing that could be handed out. */
   onIdle(): void
-  onSlow(messages: readonly Message[], runningMs: number): void
   preHandle: SafeListeners['preHandle']
-  postHandle: SafeListeners['postHandle']
-  /** Told what handler calls do, while that is traced. */
-  trace: { readonly isOn: boolean; tell(step: 'began' | 'ended' | 'failed', messages: readonly Message[]): void }
-  warnTimeoutMs: number
-  clock: Clock
   random: () => number
 }
 
@@ -72,17 +63,7 @@ export type Dispatch = {
   readonly lastHandledAtMs: number | undefined
 }
 
-type Call<Mark> = {
-  messages: readonly Message[]
-  mark: Mark
-  failures: number
-  startedAtMs: number
-  /** When it is told as slow next, and when it has taken too long, by the monotonic clock. */
-  warnAtMs: number
-  expiresAtMs: number
-  /** Of the attempt that runs; undefined between attempts. What comes from an earlier one is late, and ignored. */
-  context: CallContext | undefined
-}
+type Call<Mark> = Attempted & { mark: Mark; failures: number }
 
 /** A failed call is repeated soon, and less and less often: most failures are of something that needs time. */
 const retryBaseMs = 100
@@ -99,10 +80,10 @@ const maxTurnMs = 10
  * more than `threadSize` calls of a queue are ever repeated at once.
  */
 export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: DispatchSettings): Dispatch {
-  const { clock, random, handler, preHandle, postHandle, trace, warnTimeoutMs } = deps
+  const { clock, random, preHandle } = deps
   const calls = new Set<Call<Mark>>()
   const held: (() => void)[] = []
-  const alarm = createAlarm(clock, lookAtTimes)
+  const attempts = createAttempts<Call<Mark>>({ ...deps, calls, onEnded })
   const stopping = new AbortController()
   setMaxListeners(0, stopping.signal)
   let { threadSize, consumerBatchSize, timeout } = settings
@@ -114,7 +95,6 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
   let asking = 0
   let isHeld = false
   let turnEndsAtMs = Number.NEGATIVE_INFINITY
-  let lastHandledAtMs: number | undefined
   let onIdle: (() => void) | undefined
   let idle: Promise<void> | undefined
 
@@ -158,7 +138,7 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
 
   function begin(call: Call<Mark>) {
     if (preHandle) void askFirst(call, preHandle)
-    else attempt(call)
+    else attempts.begin(call, timeout)
   }
 
   /** One no is meant for the whole queue: while a call asks, no other one begins. */
@@ -178,71 +158,15 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     asking--
     call.startedAtMs = clock.monotonic()
     if (stopping.signal.aborted) return end(call)
-    attempt(call)
+    attempts.begin(call, timeout)
     pump()
   }
 
-  function attempt(call: Call<Mark>) {
-    const { messages } = call
-    const context = new CallContext(deps.queue)
-    call.context = context
-    if (trace.isOn) trace.tell('began', messages)
-    let promised: Promise<unknown> | undefined
-    let failure: CallFailure | undefined
-    try {
-      // The handler gets its own array: what it does to it must not change what is repeated.
-      const returned: unknown = handler(messages.slice(), context)
-      if (isThenable(returned)) promised = Promise.resolve(returned)
-      else failure = readResult(returned, messages)
-    } catch (error) {
-      failure = { messages, error }
-    }
-    if (!promised) return conclude(call, context, call.startedAtMs, failure)
-    call.warnAtMs = call.startedAtMs + warnTimeoutMs
-    call.expiresAtMs = timeout > 0 ? call.startedAtMs + timeout * 1000 : Number.POSITIVE_INFINITY
-    alarm.set(Math.min(call.warnAtMs, call.expiresAtMs))
-    promised.then(
-      result => conclude(call, context, clock.monotonic(), readResult(result, messages)),
-      (error: unknown) => conclude(call, context, clock.monotonic(), { messages, error }),
-    )
-  }
-
-  function lookAtTimes() {
-    const nowMs = clock.monotonic()
-    for (const call of [...calls]) {
-      const { context, messages, startedAtMs } = call
-      if (!context) continue
-      if (nowMs >= call.expiresAtMs) {
-        const error = handlerTimeout(call.expiresAtMs - startedAtMs)
-        CallContext.abort(context, error)
-        conclude(call, context, nowMs, { messages, error })
-        continue
-      }
-      if (nowMs >= call.warnAtMs) {
-        call.warnAtMs = nowMs + warnTimeoutMs
-        deps.onSlow(messages, nowMs - startedAtMs)
-      }
-      alarm.set(Math.min(call.warnAtMs, call.expiresAtMs))
-    }
-  }
-
-  function conclude(call: Call<Mark>, context: CallContext, nowMs: number, failure: CallFailure | undefined) {
-    // The attempt has timed out, and was concluded then.
-    if (call.context !== context) return
-    call.context = undefined
-    lastHandledAtMs = nowMs
-    const { messages } = call
-    if (trace.isOn) trace.tell(failure ? 'failed' : 'ended', failure?.messages ?? messages)
-    if (postHandle) postHandle(messages, context, resultOf(failure, nowMs - call.startedAtMs))
+  function onEnded(call: Call<Mark>, nowMs: number, failure: CallFailure | undefined) {
     if (isAbandoned) return end(call)
     if (failure) return fail(call, failure)
-    deps.finished(messages, call.mark)
+    deps.finished(call.messages, call.mark)
     end(call, nowMs)
-  }
-
-  function resultOf(failure: CallFailure | undefined, durationMs: number): CallResult {
-    const outcome = isAbandoned ? 'ignored' : failure ? 'failed' : 'done'
-    return { outcome, failed: failure?.messages.map(offsetOf) ?? [], error: failure?.error, durationMs }
   }
 
   function fail(call: Call<Mark>, { messages: failed, error }: CallFailure) {
@@ -326,8 +250,7 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
       stopping.abort()
       letGo()
       isAbandoned = true
-      alarm.close()
-      for (const { context } of calls) if (context) CallContext.abort(context, reason)
+      attempts.abandon(reason)
     },
     get running() {
       return calls.size
@@ -342,13 +265,7 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
       return isHeld && asking > 0
     },
     get lastHandledAtMs() {
-      return lastHandledAtMs
+      return attempts.lastEndedAtMs
     },
   }
-}
-
-const offsetOf = ({ offset }: Message) => offset
-
-function isThenable(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'then' in value
 }

@@ -122,7 +122,7 @@ const basicMutations: Mutation[] = [
   },
   {
     name: 'the SDK takes a call that fails for done',
-    file: 'sdk/src/worker/dispatch.ts',
+    file: 'sdk/src/worker/attempts.ts',
     search: '(error: unknown) => conclude(call, context, clock.monotonic(), { messages, error })',
     replace: '() => conclude(call, context, clock.monotonic(), undefined)',
     expected: ['Q07'],

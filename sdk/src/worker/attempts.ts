@@ -1,0 +1,128 @@
+import type { Clock } from '../../../core/protocol/clock.ts'
+import type { CallResult, SafeListeners } from '../consumer-listeners.ts'
+import type { Message, MessageHandler } from '../message.ts'
+import { createAlarm } from './alarm.ts'
+import { CallContext, type CallQueue } from './call-context.ts'
+import { type CallFailure, handlerTimeout, readResult } from './call-outcome.ts'
+
+/** What calling a handler is made of. */
+export type AttemptsDeps<Call extends Attempted> = {
+  handler: MessageHandler
+  queue: CallQueue
+  /** The calls that there are; those without a context are not looked at. */
+  calls: Iterable<Call>
+  /** An attempt has ended, in whatever way; not told of one that was abandoned and never ends. */
+  onEnded(call: Call, nowMs: number, failure: CallFailure | undefined): void
+  onSlow(messages: readonly Message[], runningMs: number): void
+  postHandle: SafeListeners['postHandle']
+  /** Told what handler calls do, while that is traced. */
+  trace: { readonly isOn: boolean; tell(step: 'began' | 'ended' | 'failed', messages: readonly Message[]): void }
+  warnTimeoutMs: number
+  clock: Clock
+}
+
+/** A call, as its attempts see it. */
+export type Attempted = {
+  messages: readonly Message[]
+  /** All by the monotonic clock: when its attempt began, is told as slow next, and has taken too long. */
+  startedAtMs: number
+  warnAtMs: number
+  expiresAtMs: number
+  /** Of the attempt that runs; undefined between attempts. What comes from an earlier one is late, and ignored. */
+  context: CallContext | undefined
+}
+
+/** Calls the handler. */
+export type Attempts<Call extends Attempted> = {
+  /** Begins an attempt, at the call's `startedAtMs`. One of `timeoutSeconds` 0 may take any time. */
+  begin(call: Call, timeoutSeconds: number): void
+  /** Aborts the signals of all that run, and watches their time no more. */
+  abandon(reason: Error): void
+  /** When an attempt last ended, by the monotonic clock. */
+  readonly lastEndedAtMs: number | undefined
+}
+
+/** Whatever a handler does, each attempt ends once: with its result, or when its time is over. */
+export function createAttempts<Call extends Attempted>(deps: AttemptsDeps<Call>): Attempts<Call> {
+  const { handler, queue, clock, trace, postHandle, warnTimeoutMs } = deps
+  const alarm = createAlarm(clock, lookAtTimes)
+  let isAbandoned = false
+  let lastEndedAtMs: number | undefined
+
+  function begin(call: Call, timeoutSeconds: number) {
+    const { messages, startedAtMs } = call
+    const context = new CallContext(queue)
+    call.context = context
+    if (trace.isOn) trace.tell('began', messages)
+    let promised: Promise<unknown> | undefined
+    let failure: CallFailure | undefined
+    try {
+      // The handler gets its own array: what it does to it must not change what is repeated.
+      const returned: unknown = handler(messages.slice(), context)
+      if (isThenable(returned)) promised = Promise.resolve(returned)
+      else failure = readResult(returned, messages)
+    } catch (error) {
+      failure = { messages, error }
+    }
+    if (!promised) return conclude(call, context, startedAtMs, failure)
+    call.warnAtMs = startedAtMs + warnTimeoutMs
+    call.expiresAtMs = timeoutSeconds > 0 ? startedAtMs + timeoutSeconds * 1000 : Number.POSITIVE_INFINITY
+    alarm.set(Math.min(call.warnAtMs, call.expiresAtMs))
+    promised.then(
+      result => conclude(call, context, clock.monotonic(), readResult(result, messages)),
+      (error: unknown) => conclude(call, context, clock.monotonic(), { messages, error }),
+    )
+  }
+
+  function lookAtTimes() {
+    const nowMs = clock.monotonic()
+    for (const call of [...deps.calls]) {
+      const { context, messages, startedAtMs } = call
+      if (!context) continue
+      if (nowMs >= call.expiresAtMs) {
+        const error = handlerTimeout(call.expiresAtMs - startedAtMs)
+        CallContext.abort(context, error)
+        conclude(call, context, nowMs, { messages, error })
+        continue
+      }
+      if (nowMs >= call.warnAtMs) {
+        call.warnAtMs = nowMs + warnTimeoutMs
+        deps.onSlow(messages, nowMs - startedAtMs)
+      }
+      alarm.set(Math.min(call.warnAtMs, call.expiresAtMs))
+    }
+  }
+
+  function conclude(call: Call, context: CallContext, nowMs: number, failure: CallFailure | undefined) {
+    // The attempt has timed out, and was concluded then.
+    if (call.context !== context) return
+    call.context = undefined
+    lastEndedAtMs = nowMs
+    const { messages } = call
+    if (trace.isOn) trace.tell(failure ? 'failed' : 'ended', failure?.messages ?? messages)
+    if (postHandle) postHandle(messages, context, resultOf(failure, nowMs - call.startedAtMs))
+    deps.onEnded(call, nowMs, failure)
+  }
+
+  function resultOf(failure: CallFailure | undefined, durationMs: number): CallResult {
+    const outcome = isAbandoned ? 'ignored' : failure ? 'failed' : 'done'
+    const failed = failure?.messages.map(({ offset }) => offset) ?? []
+    return { outcome, failed, error: failure?.error, durationMs }
+  }
+
+  return {
+    begin,
+    abandon(reason) {
+      isAbandoned = true
+      alarm.close()
+      for (const { context } of deps.calls) if (context) CallContext.abort(context, reason)
+    },
+    get lastEndedAtMs() {
+      return lastEndedAtMs
+    },
+  }
+}
+
+function isThenable(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'then' in value
+}
