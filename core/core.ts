@@ -29,7 +29,7 @@ export type Settings = {
   pullHoldMs: number
   /** A consumer whose last heartbeat is older is given up. Three heartbeats. */
   sessionTimeoutMs: number
-  /** How long a consumer may take to finish with a queue that goes to another one. */
+  /** How long a consumer may take to finish with a queue that goes to another one, where its handler has no time-out. */
   handoverTimeoutMs: number
   /** Whether consumers may belong to sub-environments, which have copies of the groups that they join. */
   subEnvironments: boolean
@@ -79,6 +79,10 @@ export type Core = CoreDeps & {
   lastQueues: Map<string, LastQueue>
   /** By id of the queue offset and name of the group: the queue that it is for. */
   queueNames: LRUCache<string, QueueName>
+  /** By id of the queue offset and name of the group: the highest `offsetVersion` that this container has met. */
+  offsetVersions: LRUCache<string, number>
+  /** Group → the version at which this container has seen that no queue of it is leaving its owner. */
+  settledVersions: LRUCache<string, number>
   /** Which consumers this container has met silent. */
   silences: SilenceWatch
   /** Group → when this container last looked for dead members. */
@@ -122,6 +126,8 @@ export function createCore(deps: CoreDeps): Core {
     findEnd: (topicName, queueId) => findEnd(appendDeps, topicName, queueId),
     lastQueues: new Map(),
     queueNames: createLru(maxRemembered),
+    offsetVersions: createLru(maxRemembered),
+    settledVersions: createLru(maxRemembered),
     silences: createSilenceWatch(settings.sessionTimeoutMs),
     expiryCheckedAtMs: new Map(),
   }

@@ -23,7 +23,14 @@ export type BatchHeader = {
 /** The unit of the log: messages that were appended together, immutable once stored. */
 export type Batch = BatchHeader & { codec: Codec; bytes: Uint8Array }
 
-export type Topic = { name: string; topicId: number; retentionMs: number; createdAtMs: number }
+export type Topic = {
+  name: string
+  topicId: number
+  retentionMs: number
+  createdAtMs: number
+  /** It is a fail topic: it takes what this group fails to handle of this topic, and nothing else. */
+  failOf?: { groupName: string; topicName: string }
+}
 
 export type Queue = {
   topicName: string
@@ -80,14 +87,30 @@ export type Group = GroupSettings & {
   createdAtMs: number
 }
 
+/** How a group's consumers work through a topic. What each means is with `subscribeRequest` in `core/protocol/admin.ts`. */
 export type SubscriptionSettings = {
   threadSize: number
   consumerBatchSize: number
   pullBatchSize: number
   maxPullTimeSeconds: number
+  tag: string
+  delayProcessTimeSeconds: number
+  timeoutSeconds: number
+  retryCount: number
+  retryDelaySeconds: number
+  retryBackoffRate: number
+  maxRetryDelaySeconds: number
+  retryInPlace: boolean
+  trace: boolean
 }
 
-export type Subscription = SubscriptionSettings & { groupName: string; topicName: string; topicId: number }
+export type Subscription = SubscriptionSettings & {
+  groupName: string
+  topicName: string
+  topicId: number
+  /** Its fail topic, which the group works through as well. Absent: it has none. */
+  failTopicId?: number
+}
 
 /**
  * A group's place in one queue, and who owns the queue. `offsetVersion` rises with each change of owner.
@@ -105,6 +128,8 @@ export type QueueOffset = {
   groupName: string
   queueOffsetId: number
   topicName: string
+  /** Of a queue of a fail topic: the topic whose failures are in it, by whose subscription the group has this place. */
+  originTopicName?: string
   queueId: number
   /** The last offset that the group has finished with. */
   offset: number

@@ -106,8 +106,11 @@ export interface RegistryStore {
   createGroup(group: Group): Promise<'created' | 'exists' | 'unknown_origin'>
   /** Replaces who of a group's members may be given queues; raises `metaVersion`, `version` and `rebalanceAsked`. */
   updateGroup(groupName: string, settings: GroupSettings): Promise<'updated' | 'unknown_group'>
-  /** Forgets a group whose subscriptions and queue offsets have been removed before, and that it was a copy. */
-  removeGroup(group: Group): Promise<'removed' | 'unknown_group'>
+  /**
+   * Forgets a group whose subscriptions and queue offsets have been removed before, and that it was a copy. `conflict`: it
+   * is not as the caller read it; somebody has joined it perhaps, or subscribed it to a topic.
+   */
+  removeGroup(group: Group): Promise<'removed' | 'unknown_group' | 'conflict'>
   /** Names in order, after `after`, at most `limit`. Copies for one consumer are not among them. */
   listGroups(page: { after?: string; limit: number }): Promise<string[]>
   /** Everything of a group in one consistent read. */
@@ -117,7 +120,7 @@ export interface RegistryStore {
   /** The group's own record. Not consistent. */
   readGroupRecord(groupName: string): Promise<Group | undefined>
   /**
-   * Subscribes: records the subscription and the group at its topic, raises `metaVersion`, `version` and
+   * Subscribes: records the subscription, and the group at its topic and its fail topic, raises `metaVersion`, `version` and
    * `rebalanceAsked`, and wakes the group. Its queue offsets come by `addQueueOffset`, before. Of a copy for one consumer
    * nothing is recorded at the topic, and nothing is asked: it is looked after with its origin.
    */
@@ -128,15 +131,23 @@ export interface RegistryStore {
     topicName: string,
     kind?: GroupKind,
   ): Promise<'removed' | 'unknown_subscription'>
-  /** Replaces the settings of a subscription, and raises `metaVersion` and `version`. */
+  /**
+   * Replaces the settings of a subscription, and raises `metaVersion` and `version`. With a `failTopicId` it gets a fail
+   * topic, if it has none; raises, asks and wakes then as `createSubscription` does.
+   */
   updateSubscription(
     groupName: string,
     topicName: string,
-    settings: SubscriptionSettings,
+    change: SubscriptionSettings & Pick<Subscription, 'failTopicId'>,
   ): Promise<'updated' | 'unknown_subscription'>
+  /** A group's place in a queue, as it is now. */
+  readQueueOffset(place: QueuePlace): Promise<QueueOffset | undefined>
   /** Adds a group's place in a queue. `exists` if the group has one for this queue, whatever its id. */
   addQueueOffset(offset: QueueOffset): Promise<'created' | 'exists' | 'unknown_group'>
-  /** Removes a group's place in a queue, if the group does not subscribe to its topic, or the topic has no such queue. */
+  /**
+   * Removes a group's place in a queue, if the group does not have the subscription any more by which it has it, or the
+   * topic has no such queue.
+   */
   removeQueueOffset(offset: QueueOffset, because: OffsetRemoval): Promise<'removed' | 'needed'>
   /** Raises `rebalanceAsked`, and wakes the group for the tick. Answers with the group as it is then. */
   askRebalance(groupName: string): Promise<Group | undefined>

@@ -1,7 +1,10 @@
+import { readWorking } from './admin/group-view.ts'
 import { listAll } from './admin/list.ts'
 import type { Core } from './core.ts'
 import { expireMembers } from './group/expire.ts'
 import { rebalance } from './group/rebalance.ts'
+import { findStalled } from './group/stalls.ts'
+import { unhandledTopics } from './group/unhandled.ts'
 import { checkpointTopic } from './log/checkpoint.ts'
 import { hashKey } from './log/placement.ts'
 import { type AwakeGroup, StoreError } from './store.ts'
@@ -12,7 +15,7 @@ import { type AwakeGroup, StoreError } from './store.ts'
  * a rebalance to do are asleep and cost nothing; each topic has its own minute of the hour.
  */
 export async function tick(core: Core): Promise<TickReport> {
-  const report: TickReport = { groups: 0, topics: 0, failed: [] }
+  const report: TickReport = { groups: 0, topics: 0, unhandled: [], stalled: [], failed: [] }
   const attempt = async (what: string, act: () => Promise<void>) => {
     try {
       await act()
@@ -24,16 +27,15 @@ export async function tick(core: Core): Promise<TickReport> {
   await attempt('groups', async () => {
     for (const awake of await core.store.listAwakeGroups()) {
       report.groups++
-      await attempt(`group ${awake.groupName}`, () => lookAfterGroup(core, awake))
+      await attempt(`group ${awake.groupName}`, () => lookAfterGroup(core, awake, report))
     }
   })
   // Where the store fails, nobody was heard; a defect that keeps one group from its turn says nothing of the others.
   if (report.failed.some(({ cause }) => cause instanceof StoreError)) core.silences.forgetAll()
   await attempt('newcomers', () => removeNewcomers(core))
   await attempt('topics', async () => {
-    const minute = Math.floor(core.clock.now() / 60_000) % 60
     for (const topicName of await listAll(page => core.store.listTopics(page))) {
-      if (hashKey(topicName) % 60 !== minute) continue
+      if (!isTurnOf(topicName, 60, core.clock.now())) continue
       report.topics++
       await attempt(`topic ${topicName}`, () => checkpointTopic(core, topicName))
     }
@@ -41,8 +43,24 @@ export async function tick(core: Core): Promise<TickReport> {
   return report
 }
 
-/** What a tick looked at, and what it could not do. */
-export type TickReport = { groups: number; topics: number; failed: { what: string; cause: unknown }[] }
+/** What a tick looked at, what somebody should look at, and what it could not do. */
+export type TickReport = {
+  groups: number
+  topics: number
+  /** Groups with members, of whom none handles these topics. */
+  unhandled: { groupName: string; topicNames: string[] }[]
+  /** Queues with messages that wait for long, and on which nobody gets on. */
+  stalled: { groupName: string; topicName: string; queueId: number }[]
+  failed: { what: string; cause: unknown }[]
+}
+
+/**
+ * Whether a group's queues get on is looked at in one minute of so many: with a read for each queue this is what an idle
+ * fleet costs most, some 0.2 USD a month for 500 queues.
+ */
+const stallCheckMinutes = 15
+/** A handler may take minutes for a message, or for the first one that it failed to do. */
+const stallPatienceMs = 600_000
 
 /** A consumer that registered and never joined a group is nobody's, once it is silent for this long. */
 const newcomerPatienceMs = 600_000
@@ -56,11 +74,24 @@ async function removeNewcomers(core: Core): Promise<void> {
   }
 }
 
-async function lookAfterGroup(core: Core, awake: AwakeGroup): Promise<void> {
-  const before = await core.store.readGroup(awake.groupName)
+async function lookAfterGroup(core: Core, awake: AwakeGroup, report: TickReport): Promise<void> {
+  const { groupName } = awake
+  const before = await core.store.readGroup(groupName)
   if (before) await expireMembers(core, before)
-  await rebalance(core, awake.groupName)
-  const after = await core.store.readGroup(awake.groupName)
+  await rebalance(core, groupName)
+  const after = await core.store.readGroup(groupName)
+  const topicNames = after && after.members.length > 0 ? unhandledTopics(after) : []
+  if (topicNames.length > 0) report.unhandled.push({ groupName, topicNames })
+  if (after && after.members.length > 0 && isTurnOf(groupName, stallCheckMinutes, core.clock.now())) {
+    const working = await readWorking(core, after)
+    const stalled = await Promise.all(working.map(each => findStalled(core, each, stallPatienceMs)))
+    report.stalled.push(...stalled.flat().map(({ topicName, queueId }) => ({ groupName, topicName, queueId })))
+  }
   const isQuiet = !after || (after.members.length === 0 && after.group.rebalanceDone >= after.group.rebalanceAsked)
   if (isQuiet) await core.store.sleepGroup(awake)
+}
+
+/** Spreads what is done once in so many minutes over them: each name has its own. */
+function isTurnOf(name: string, everyMinutes: number, nowMs: number): boolean {
+  return Math.floor(nowMs / 60_000) % everyMinutes === hashKey(name) % everyMinutes
 }

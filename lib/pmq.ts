@@ -4,6 +4,7 @@ import { EventBus, Rule, Schedule } from 'aws-cdk-lib/aws-events'
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
 import { Construct } from 'constructs'
 import { envNames } from '../functions/edge/env.ts'
+import { Alarms, serviceName } from './alarms.ts'
 import { Api } from './api.ts'
 import { ServiceFunction } from './service-function.ts'
 import { Tables } from './tables.ts'
@@ -39,6 +40,7 @@ export class Pmq extends Construct {
   readonly url: string
   readonly bus: EventBus
   readonly tables: Tables
+  readonly alarms: Alarms
 
   constructor(scope: Construct, id: string, props: PmqProps = {}) {
     super(scope, id)
@@ -63,7 +65,7 @@ export class Pmq extends Construct {
 
     const publish = new ServiceFunction(this, 'Publish', {
       entry: 'publish',
-      description: 'PMQ: appends messages to the log',
+      description: 'PMQ: appends messages, and what was not handled, to the log',
       // An append gives up after a few seconds; the rest is a cold start.
       timeout: Duration.seconds(15),
       environment: stored,
@@ -85,7 +87,7 @@ export class Pmq extends Construct {
       description: 'PMQ: expires members, rebalances groups, checkpoints queues',
       // Until the next one starts. Two at once do no harm; they only pay twice.
       timeout: Duration.seconds(60),
-      environment: stored,
+      environment: { ...stored, [envNames.serviceName]: serviceName(this) },
     })
 
     grant(publish, tables.log, 'PutItem', 'Query')
@@ -108,6 +110,7 @@ export class Pmq extends Construct {
 
     this.tables = tables
     this.bus = bus
+    this.alarms = new Alarms(this, 'Alarms')
     this.url = new Api(this, 'Api', { publish: publish.lambda, consume: consume.lambda, admin: admin.lambda }).url
   }
 }

@@ -7,7 +7,7 @@ import type { IdKind } from '../core/model.ts'
  * |----------------|------------------|-----------------|-----------------------------|--------------------------------|
  * | topic          | TOPIC#name       | TOPIC           | admin                       | publish, consume, admin, tick  |
  * | queue          | TOPIC#name       | QUEUE#id        | admin; tick: checkpoint     | with its topic                 |
- * | subscriber     | TOPIC#name       | GROUP#name      | admin                       | with its topic                 |
+ * | subscriber     | TOPIC#name       | GROUP#name      | admin; at a fail topic too  | with its topic                 |
  * | group          | GROUP#name       | GROUP           | admin, consume, tick        | consume, admin, tick           |
  * | subscription   | GROUP#name       | SUB#topic       | admin                       | with its group                 |
  * | queue offset   | GROUP#name       | OFFSET#id       | admin, tick; consume: commit| with its group                 |

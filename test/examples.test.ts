@@ -1,37 +1,56 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readdirSync, readFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { endProcess, startHostProcess } from '../demo/processes.ts'
+import { endProcess, type HostProcess, startHostProcess } from '../demo/processes.ts'
+import { firstMissing, runExample } from './support/run-example.ts'
 
-const example = fileURLToPath(new URL('../examples/first.ts', import.meta.url))
+const examples = fileURLToPath(new URL('../examples/', import.meta.url))
+/** Its text is the README's, which says what it does. */
+const first = 'first.ts'
 
-test('the first program of the README is the example, to the letter', async () => {
-  const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8')
-  assert.equal(/```ts\n(.*?)```/s.exec(readme)?.[1], await readFile(example, 'utf8'))
-})
+/**
+ * Each file directly in `examples/` is a program. `// prints: …` names lines that it prints, in this order and among
+ * others. It ends by itself, or as `// ends: at SIGTERM, once it prints: …` says.
+ */
+suite('the examples', () => {
+  let host: HostProcess
+  let folder: string
 
-test('the example publishes, consumes, and ends at Ctrl-C', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'pmq-example-'))
-  const host = await startHostProcess(folder, 30)
-  const child = spawn(process.execPath, [example], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, PMQ_URL: host.url },
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'pmq-examples-'))
+    host = await startHostProcess(folder, 30)
   })
-  const exited = once(child, 'exit')
-  let output = ''
-  for await (const chunk of child.stdout.setEncoding('utf8')) {
-    output += chunk
-    if (['ann', 'bob', 'eve'].every(name => output.includes(`${name}: an order of ${name}`))) child.kill('SIGINT')
+
+  after(async () => {
+    await endProcess(host.child, 'SIGTERM')
+    await rm(folder, { recursive: true })
+  })
+
+  for (const name of readdirSync(examples).filter(name => name.endsWith('.ts') && name !== first)) {
+    test(`${name} does what it says`, async () => {
+      const source = readFileSync(join(examples, name), 'utf8')
+      const expected = Array.from(source.matchAll(/^\/\/ prints: (.*)$/gm), ([, line = '']) => line)
+      const [, signal, cue = ''] = /^\/\/ ends: at (SIG\w+), once it prints: (.*)$/m.exec(source) ?? []
+      assert.ok(expected.length > 0, 'it does not say what it prints')
+      const stop = signal === undefined ? undefined : { signal: signal as NodeJS.Signals, isDue: lineIs(cue) }
+      const lines = await runExample(join(examples, name), host.url, stop)
+      assert.equal(firstMissing(expected, lines), undefined, `it printed:\n${lines.join('\n')}`)
+    })
   }
-  assert.deepEqual(await exited, [0, null])
-  await endProcess(host.child, 'SIGTERM')
-  await rm(folder, { recursive: true })
+
+  test(`${first} publishes, consumes, and ends at Ctrl-C`, async () => {
+    const isDue = (lines: readonly string[]) =>
+      ['ann', 'bob', 'eve'].every(key => lines.some(line => line.endsWith(`${key}: an order of ${key}`)))
+    assert.ok(isDue(await runExample(join(examples, first), host.url, { signal: 'SIGINT', isDue })))
+  })
 })
+
+const lineIs = (cue: string) => (lines: readonly string[]) => lines.includes(cue)
 
 test('the demo loses nothing when a consumer is killed and another joins', async () => {
   const demo = fileURLToPath(new URL('../demo/run.ts', import.meta.url))

@@ -10,6 +10,7 @@ import { newId } from '../../functions/edge/core.ts'
 import { httpHandler } from '../../functions/edge/http.ts'
 import { logError } from '../../functions/edge/log.ts'
 import { publishRoutes } from '../../functions/edge/publish-routes.ts'
+import { createAttention } from './attention.ts'
 import { createLocalBus } from './bus.ts'
 import { createSchedule } from './schedule.ts'
 import { createHttpServer } from './server.ts'
@@ -73,10 +74,12 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
     admin: httpHandler(core, adminRoutes),
   })
   const port = await listen(server, options.port)
+  const attend = createAttention(console.warn)
   const schedule = createSchedule(systemClock, tickEveryMs, async () => {
     try {
-      const { failed } = await tick(core)
-      for (const { what, cause } of failed) logError('the tick could not finish', { what }, cause)
+      const report = await tick(core)
+      attend(report)
+      for (const { what, cause } of report.failed) logError('the tick could not finish', { what }, cause)
       await opened.upkeep(systemClock.now())
     } catch (error) {
       logError('the tick failed', {}, error)

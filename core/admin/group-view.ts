@@ -1,10 +1,13 @@
 import { readGroup } from '../client/find.ts'
 import type { Core } from '../core.ts'
 import { hasOwnOffsets } from '../group/copy-names.ts'
+import { topicNamesOf } from '../group/fail-topics.ts'
 import { selectMembers } from '../group/members.ts'
-import { findAppendTime } from '../log/seek.ts'
-import type { Consumer, GroupSnapshot, Member, QueueOffset } from '../model.ts'
-import type { GroupQueueView, GroupView } from '../protocol/admin.ts'
+import { findBacklog } from '../group/stalls.ts'
+import { settingsOf } from '../group/subscriptions.ts'
+import { unhandledTopics } from '../group/unhandled.ts'
+import type { Consumer, GroupSnapshot, Member, QueueOffset, Subscription } from '../model.ts'
+import type { GroupQueueView, GroupView, SubscriptionView } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
 
 /** A group that has to exist. */
@@ -35,11 +38,9 @@ export async function getGroup(core: Core, groupName: string): Promise<GroupView
   }
   const [consumers, queues] = await Promise.all([
     core.store.readConsumers(members.map(member => member.consumerId)),
-    Promise.all(offsets.map(async offset => viewQueue(core, members, offset, (await ends.get(offset.queueId)) ?? 1))),
+    Promise.all(offsets.map(async offset => viewQueue(core, snapshot, offset, (await ends.get(offset.queueId)) ?? 1))),
   ])
   const able = selectMembers(snapshot)
-  const handled = new Set(able.flatMap(member => member.topicNames))
-  const topicNames = subscriptions.map(subscription => subscription.topicName)
   const { name, mode, allowedIps, deniedIps, maxConsumers, origin, rbVersion, metaVersion, version } = group
   return {
     name,
@@ -52,11 +53,16 @@ export async function getGroup(core: Core, groupName: string): Promise<GroupView
     rbVersion,
     metaVersion,
     version,
-    subscriptions: subscriptions.map(({ groupName: _group, topicId: _id, ...settings }) => settings),
-    unhandledTopics: mode === 'claimed' ? [] : topicNames.filter(topicName => !handled.has(topicName)),
+    subscriptions: subscriptions.map(viewSubscription),
+    unhandledTopics: unhandledTopics(snapshot),
     members: members.map(member => viewMember(member, able.includes(member), consumers)),
     queues,
   }
+}
+
+function viewSubscription(subscription: Subscription): SubscriptionView {
+  const [topicName = '', failTopic] = topicNamesOf(subscription)
+  return { topicName, ...(failTopic && { failTopicName: failTopic }), ...settingsOf(subscription) }
 }
 
 function viewMember(member: Member, isAble: boolean, consumers: readonly Consumer[]): GroupView['members'][number] {
@@ -73,33 +79,30 @@ function viewMember(member: Member, isAble: boolean, consumers: readonly Consume
   }
 }
 
-/** A queue whose messages have waited for so long without progress is shown as stalled. */
+/** Long for a person who looks at the queue; the alarm has more patience. */
 const stalledAfterMs = 60_000
 
 async function viewQueue(
   core: Core,
-  members: readonly Member[],
+  { members, subscriptions }: GroupSnapshot,
   queue: QueueOffset,
   end: number,
 ): Promise<GroupQueueView> {
-  const { topicName, queueId, queueOffsetId, offset, offsetVersion, consumerId, claim, isStopped, committedAtMs } =
-    queue
-  const lag = Math.max(0, end - 1 - offset)
-  const waitingSinceMs = lag > 0 ? await findAppendTime(core.store, queueId, offset + 1) : undefined
-  const isOverdue = (sinceMs: number) => core.clock.now() - sinceMs > stalledAfterMs
-  const owner = members.find(member => member.consumerId === consumerId)?.consumerName ?? `consumer ${consumerId}`
+  const { topicName, originTopicName, queueId, queueOffsetId, offset, offsetVersion, isStopped } = queue
+  const { consumerId, claim, committedAtMs } = queue
+  const owner = members.find(member => member.consumerId === consumerId)
   return {
     topicName,
+    ...(originTopicName !== undefined && { originTopicName }),
     queueId,
     queueOffsetId,
     offset,
     offsetVersion,
-    ...(consumerId !== 0 && { consumerName: owner }),
+    ...(consumerId !== 0 && { consumerName: owner?.consumerName ?? `consumer ${consumerId}` }),
+    ...(owner?.instanceId !== undefined && { instanceId: owner.instanceId }),
     ...(claim && { claimant: claim.claimant, claimedUntilMs: claim.untilMs }),
     isStopped,
-    lag,
-    ...(waitingSinceMs !== undefined && { waitingSinceMs }),
     ...(committedAtMs !== undefined && { committedAtMs }),
-    isStalled: !isStopped && waitingSinceMs !== undefined && isOverdue(waitingSinceMs) && isOverdue(committedAtMs ?? 0),
+    ...(await findBacklog(core, queue, subscriptions, end, stalledAfterMs)),
   }
 }

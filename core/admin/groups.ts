@@ -1,7 +1,7 @@
 import { type Core, groupHasChanged } from '../core.ts'
 import { newGroup, removeGroup } from '../group/copies.ts'
 import { parseIpRange } from '../group/members.ts'
-import type { Group, GroupSettings, GroupSnapshot } from '../model.ts'
+import type { Group, GroupMode, GroupSettings, GroupSnapshot } from '../model.ts'
 import type { CreateGroupRequest, GroupListView, GroupView, UpdateGroupRequest } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
 import { getGroup, requireGroup } from './group-view.ts'
@@ -10,7 +10,7 @@ import { listAll } from './list.ts'
 export async function createGroup(core: Core, request: CreateGroupRequest): Promise<GroupView> {
   const { name, mode, ...settings } = request
   const made = newGroup(name, core.clock.now())
-  const outcome = await core.store.createGroup({ ...made, mode, ...withSettings(settings, made) })
+  const outcome = await core.store.createGroup({ ...made, mode, ...withSettings(settings, { ...made, mode }) })
   if (outcome === 'exists') throw new PmqError('already_exists', `group ${name} exists already`)
   return getGroup(core, name)
 }
@@ -23,13 +23,17 @@ export async function listGroups(core: Core): Promise<GroupListView> {
 export async function updateGroup(core: Core, groupName: string, request: UpdateGroupRequest): Promise<GroupView> {
   const { group } = await requireGroup(core, groupName)
   refuseConsumersCopy(group)
-  await core.store.updateGroup(groupName, withSettings(request, group))
+  const { mode, ...settings } = request
+  if (mode !== undefined && mode !== group.mode) {
+    throw new PmqError('conflict', `group ${groupName} is ${group.mode} for ever: make another one that is ${mode}`)
+  }
+  await core.store.updateGroup(groupName, withSettings(settings, group))
   await core.bus.groupChanged(groupName)
   groupHasChanged(core, groupName)
   return getGroup(core, groupName)
 }
 
-function withSettings(request: UpdateGroupRequest, current: GroupSettings): GroupSettings {
+function withSettings(request: UpdateGroupRequest, current: GroupSettings & { mode: GroupMode }): GroupSettings {
   const {
     allowedIps = current.allowedIps,
     deniedIps = current.deniedIps,
@@ -40,6 +44,10 @@ function withSettings(request: UpdateGroupRequest, current: GroupSettings): Grou
     const accepted = 'an IP address, or a range such as 10.1.0.0/16'
     throw new PmqError('bad_request', `"${wrong}" is no IP address; accepted is ${accepted}`)
   }
+  if (current.mode === 'claimed' && (allowedIps.length > 0 || deniedIps.length > 0 || maxConsumers > 0)) {
+    const reason = 'who claims its queues is no member of it, and nobody whom these could keep out'
+    throw new PmqError('bad_request', `a claimed group takes no allowedIps, deniedIps and maxConsumers: ${reason}`)
+  }
   return { allowedIps, deniedIps, maxConsumers }
 }
 
@@ -48,8 +56,8 @@ export async function deleteGroup(core: Core, groupName: string): Promise<{ remo
   const snapshot = await requireGroup(core, groupName)
   refuseConsumersCopy(snapshot.group)
   for (const each of await withCopies(core, snapshot)) refuseIfBusy(core, each)
-  await removeGroup(core, groupName)
-  return { removed: groupName }
+  if ((await removeGroup(core, groupName)) === 'removed') return { removed: groupName }
+  throw new PmqError('conflict', `somebody has joined group ${groupName} meanwhile: stop its consumers, and try again`)
 }
 
 /** A group with its copies, and theirs. */

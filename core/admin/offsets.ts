@@ -1,5 +1,6 @@
 import { type Core, groupHasChanged } from '../core.ts'
 import { forEachOf } from '../for-each-of.ts'
+import { originOf } from '../group/fail-topics.ts'
 import { findOffsetBefore } from '../log/seek.ts'
 import type { QueueOffset } from '../model.ts'
 import type { ChangeStopRequest, GroupView, ResetRequest, ResetView, Selection } from '../protocol/admin.ts'
@@ -11,7 +12,7 @@ import { getGroup, readWorking, requireGroup } from './group-view.ts'
  * start or the end. Its consumers drop what they have in hand and go on from there. With `dryRun` it only tells.
  */
 export async function resetOffsets(core: Core, groupName: string, request: ResetRequest): Promise<ResetView> {
-  const selected = await select(core, groupName, request.of)
+  const selected = await select(core, groupName, request.of, isMeantToReset)
   const targets: { offset: QueueOffset; to: number }[] = []
   await forEachOf(selected, async offset => {
     targets.push({ offset, to: await findTarget(core, offset, request.to) })
@@ -45,7 +46,7 @@ export async function changeStop(
   { of }: ChangeStopRequest,
   isStopped: boolean,
 ): Promise<GroupView> {
-  const selected = await select(core, groupName, of)
+  const selected = await select(core, groupName, of, isMeantToStop)
   await forEachOf(selected, offset => core.store.setStopped(offset, isStopped))
   tellChanged(core, selected)
   return getGroup(core, groupName)
@@ -55,15 +56,30 @@ function tellChanged(core: Core, offsets: readonly QueueOffset[]): void {
   for (const groupName of new Set(offsets.map(offset => offset.groupName))) groupHasChanged(core, groupName)
 }
 
+/**
+ * What failed is handled again when it is due, wherever a group is in the topic itself: fail topics are reset only where
+ * one is named. Else all retries since weeks would be repeated with a replay, and lost by a skip.
+ */
+const isMeantToReset = (of: Selection, offset: QueueOffset) =>
+  of === 'all' ? offset.originTopicName === undefined : isNamed(of, offset)
+
+/** A handler that is not to be called with messages of a topic is not to be called with those that failed either. */
+const isMeantToStop = (of: Selection, offset: QueueOffset) =>
+  of === 'all' || isNamed(of, offset) || ('topicName' in of && originOf(offset) === of.topicName)
+
+const isNamed = (of: Exclude<Selection, 'all'>, { topicName, queueId }: QueueOffset) =>
+  'topicName' in of ? topicName === of.topicName : queueId === of.queueId
+
 /** The queues that are meant, of a broadcast group those of each member. Everything is meant only where that is said. */
-async function select(core: Core, groupName: string, of: Selection): Promise<QueueOffset[]> {
+async function select(
+  core: Core,
+  groupName: string,
+  of: Selection,
+  isMeant: (of: Selection, offset: QueueOffset) => boolean,
+): Promise<QueueOffset[]> {
   const working = await readWorking(core, await requireGroup(core, groupName))
-  const offsets = working.flatMap(snapshot => snapshot.offsets)
-  if (of === 'all') return offsets
-  const selected = offsets.filter(({ topicName, queueId }) =>
-    'topicName' in of ? topicName === of.topicName : queueId === of.queueId,
-  )
-  if (selected.length > 0) return selected
+  const selected = working.flatMap(({ offsets }) => offsets.filter(offset => isMeant(of, offset)))
+  if (of === 'all' || selected.length > 0) return selected
   const asked = 'topicName' in of ? `topic ${of.topicName}` : `id ${of.queueId}`
   throw new PmqError('not_found', `group ${groupName} has no queue of ${asked}`)
 }

@@ -1,19 +1,32 @@
 import { isName } from '../client/find.ts'
 import { type Core, groupHasChanged } from '../core.ts'
 import { alignCopies } from '../group/copies.ts'
-import { addSubscription, endSubscription } from '../group/subscriptions.ts'
-import type { GroupSnapshot, SubscriptionSettings } from '../model.ts'
+import { failTopicName, hasFailTopics, lacksFailTopic, openFailTopic } from '../group/fail-topics.ts'
+import { addFailTopic, addSubscription, endSubscription, settingsOf } from '../group/subscriptions.ts'
+import type { GroupSnapshot, SubscriptionSettings, TopicSnapshot } from '../model.ts'
 import type { GroupView, SubscribeRequest } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
 import { getGroup, requireGroup } from './group-view.ts'
 import { requireTopic } from './topics.ts'
 
-/** PMQ's defaults, where they make sense: 5 handler calls at once, one message each, pulls of 50, pauses up to 5 s. */
+/**
+ * PMQ's defaults, where they make sense: 5 handler calls at once, one message each, pulls of 50, pauses up to 5 s; three
+ * retries a minute apart.
+ */
 export const defaultSubscription: SubscriptionSettings = {
   threadSize: 5,
   consumerBatchSize: 1,
   pullBatchSize: 50,
   maxPullTimeSeconds: 5,
+  tag: '',
+  delayProcessTimeSeconds: 0,
+  timeoutSeconds: 0,
+  retryCount: 3,
+  retryDelaySeconds: 60,
+  retryBackoffRate: 1,
+  maxRetryDelaySeconds: 3600,
+  retryInPlace: false,
+  trace: false,
 }
 
 /**
@@ -28,26 +41,49 @@ export async function subscribe(
 ): Promise<GroupView> {
   const snapshot = await requireOriginal(core, groupName)
   const topic = await requireTopic(core, topicName)
-  const current = snapshot.subscriptions.find(subscription => subscription.topicName === topicName)
-  const settings = withDefaults(request, current ?? defaultSubscription)
-  if (current) {
-    // Whoever dies before the copies have them leaves a rebalance that is owed, which passes them on.
-    if (snapshot.copies.length > 0) await core.store.askRebalance(groupName)
-    await core.store.updateSubscription(groupName, topicName, settings)
-  } else {
-    await addSubscription(core, snapshot, topic, settings)
+  const { failOf } = topic.topic
+  if (failOf) {
+    const { groupName: owner, topicName: origin } = failOf
+    throw new PmqError(
+      'conflict',
+      `${topicName} is the fail topic of group ${owner} for topic ${origin}, and goes with it`,
+    )
   }
+  const current = snapshot.subscriptions.find(subscription => subscription.topicName === topicName)
+  const settings = withSettings(request, current ? settingsOf(current) : defaultSubscription)
+  const failTopic =
+    current && !lacksFailTopic(snapshot.group, current) ? undefined : await makeFailTopic(core, snapshot, topic)
+  // Whoever dies before the copies have them leaves a rebalance that is owed, which passes them on.
+  if (current && snapshot.copies.length > 0) await core.store.askRebalance(groupName)
+  if (!current) await addSubscription(core, snapshot, topic, failTopic, settings)
+  else if (failTopic) await addFailTopic(core, snapshot, current, failTopic, settings)
+  else await core.store.updateSubscription(groupName, topicName, settings)
   await passOn(core, groupName, topicName)
   return getGroup(core, groupName)
 }
 
-function withDefaults(request: SubscribeRequest, defaults: SubscriptionSettings): SubscriptionSettings {
-  return {
-    threadSize: request.threadSize ?? defaults.threadSize,
-    consumerBatchSize: request.consumerBatchSize ?? defaults.consumerBatchSize,
-    pullBatchSize: request.pullBatchSize ?? defaults.pullBatchSize,
-    maxPullTimeSeconds: request.maxPullTimeSeconds ?? defaults.maxPullTimeSeconds,
+async function makeFailTopic(
+  core: Core,
+  { group }: GroupSnapshot,
+  topic: TopicSnapshot,
+): Promise<TopicSnapshot | undefined> {
+  const made = await openFailTopic(core, group, topic)
+  if (made === undefined && hasFailTopics(group)) {
+    const name = failTopicName(group.name, topic.topic.name)
+    throw new PmqError('conflict', `the fail topic ${name} is that of another subscription: choose another group name`)
   }
+  return made
+}
+
+function withSettings(request: SubscribeRequest, current: SubscriptionSettings): SubscriptionSettings {
+  const settings: SubscriptionSettings = Object.assign({}, current, request)
+  const { tag, retryDelaySeconds, maxRetryDelaySeconds } = settings
+  if (retryDelaySeconds > maxRetryDelaySeconds) {
+    const both = `retryDelaySeconds (${retryDelaySeconds}) must not be above maxRetryDelaySeconds (${maxRetryDelaySeconds})`
+    throw new PmqError('bad_request', both)
+  }
+  // A store need not take what is no Unicode: half a surrogate pair is replaced.
+  return { ...settings, tag: tag.toWellFormed() }
 }
 
 /**

@@ -1,10 +1,9 @@
 import { isName } from '../client/find.ts'
 import type { Core } from '../core.ts'
-import { forEachOf } from '../for-each-of.ts'
-import type { Queue, TopicSnapshot } from '../model.ts'
+import { makeTopic } from '../make-topic.ts'
+import type { TopicSnapshot } from '../model.ts'
 import type { CreateTopicRequest, TopicListView, TopicView } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
-import { maxQueuesAtOnce } from '../store.ts'
 import { listAll } from './list.ts'
 
 /** PMQ derives the names of fail topics from those of topics and groups; nobody else may take such a name. */
@@ -18,17 +17,10 @@ export async function createTopic(core: Core, request: CreateTopicRequest): Prom
   }
   const existing = await core.store.readTopic(name)
   if (existing) throw alreadyExists(name)
-  const topicId = await core.store.takeIds('topic', 1)
-  const firstQueueId = await core.store.takeIds('queue', request.queues)
-  const queues = Array.from({ length: request.queues }, (_, i): Queue => {
-    return { topicName: name, queueId: firstQueueId + i, checkpoint: 1 }
-  })
-  const topic = { name, topicId, retentionMs, createdAtMs: core.clock.now() }
-  const outcome = await core.store.createTopic(topic, queues.slice(0, maxQueuesAtOnce))
-  if (outcome === 'exists') throw alreadyExists(name)
-  await forEachOf(queues.slice(maxQueuesAtOnce), queue => core.store.addQueue(queue))
-  const empty = queues.map(({ queueId }) => ({ queueId, readOnly: false, nextOffset: 1 }))
-  return { ...topic, queues: empty, groups: [] }
+  const made = await makeTopic(core, { name, retentionMs }, request.queues)
+  if (made === undefined) throw alreadyExists(name)
+  const empty = made.queues.map(({ queueId }) => ({ queueId, readOnly: false, nextOffset: 1 }))
+  return { ...made.topic, queues: empty, groups: [] }
 }
 
 const alreadyExists = (name: string) => new PmqError('already_exists', `topic ${name} exists already`)
@@ -59,5 +51,10 @@ async function toView(core: Core, { topic, queues, groupNames }: TopicSnapshot):
 }
 
 export async function listTopics(core: Core): Promise<TopicListView> {
-  return { topics: await listAll(page => core.store.listTopics(page)) }
+  const names = await listAll(page => core.store.listTopics(page))
+  // No other topic has such a name, so they need not be read.
+  return {
+    topics: names.filter(name => !reservedEnding.test(name)),
+    failTopics: names.filter(name => reservedEnding.test(name)),
+  }
 }

@@ -1,8 +1,12 @@
+import { failTopicName } from '../group/fail-topics.ts'
 import type { QueueOffset, Subscription } from '../model.ts'
 import type { AssignedQueue } from '../protocol/membership.ts'
 
 /** A queue as a consumer that may work on it is told of it. */
 export function toAssignedQueue(offset: QueueOffset, subscription: Subscription): AssignedQueue {
+  const { groupName, topicName, topicId, failTopicId } = subscription
+  const isOfFailTopic = offset.originTopicName !== undefined
+  const { retryCount, retryInPlace, tag, timeoutSeconds, trace } = subscription
   return {
     queueOffsetId: offset.queueOffsetId,
     offsetVersion: offset.offsetVersion,
@@ -10,18 +14,27 @@ export function toAssignedQueue(offset: QueueOffset, subscription: Subscription)
     consumerGroupName: offset.groupName,
     topicName: offset.topicName,
     queueId: offset.queueId,
-    originTopicName: offset.topicName,
-    topicType: 1,
-    topicId: subscription.topicId,
-    delayProcessTime: 0,
-    threadSize: subscription.threadSize,
+    originTopicName: topicName,
+    topicType: isOfFailTopic ? 2 : 1,
+    topicId: isOfFailTopic ? (failTopicId ?? topicId) : topicId,
+    delayProcessTime: isOfFailTopic ? subscription.retryDelaySeconds : subscription.delayProcessTimeSeconds,
+    threadSize: isOfFailTopic ? 1 : subscription.threadSize,
     pullBatchSize: subscription.pullBatchSize,
     consumerBatchSize: subscription.consumerBatchSize,
-    retryCount: 0,
+    // PMQ's client handles a message of a fail queue only while its own count is below this: N of it are N - 1 there.
+    retryCount: retryCount + 1,
     stopFlag: offset.isStopped ? 1 : 0,
-    traceFlag: 0,
+    traceFlag: trace ? 1 : 0,
     lastId: 0,
     maxPullTime: subscription.maxPullTimeSeconds,
-    timeout: 0,
+    timeout: timeoutSeconds,
+    ...(tag && { tag }),
+    ...(failTopicId !== undefined && { failTopicName: failTopicName(groupName, topicName) }),
+    ...(isOfFailTopic ? backoffOf(subscription) : retryInPlace && { retryInPlace }),
   }
 }
+
+const backoffOf = ({ retryBackoffRate, maxRetryDelaySeconds }: Subscription) => ({
+  retryBackoffRate,
+  maxRetryDelay: maxRetryDelaySeconds,
+})

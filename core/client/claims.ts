@@ -1,10 +1,12 @@
 import type { Core } from '../core.ts'
 import { isClaimable } from '../group/claim.ts'
+import { originOf } from '../group/fail-topics.ts'
 import type { GroupSnapshot, QueueOffset, Subscription } from '../model.ts'
 import type { ClaimRequest, ClaimResponse, RenewRequest, RenewResponse, RenewResult } from '../protocol/claims.ts'
 import type { AssignedQueue } from '../protocol/membership.ts'
 import { StoreError } from '../store.ts'
 import { toAssignedQueue } from './assigned-queue.ts'
+import { meetVersion } from './fencing.ts'
 import { findGroup, readGroup } from './find.ts'
 
 /** The end of a queue costs a read; so many are asked at once. */
@@ -50,6 +52,7 @@ async function* claimSome(core: Core, snapshot: GroupSnapshot, request: ClaimReq
       nowMs,
     })
     if (outcome.outcome === 'conflict') continue
+    meetVersion(core, outcome.offset)
     yield toAssignedQueue(outcome.offset, subscription)
     if (--left === 0) return
   }
@@ -59,11 +62,14 @@ async function* claimSome(core: Core, snapshot: GroupSnapshot, request: ClaimReq
 async function* findWork(
   core: Core,
   { offsets, subscriptions }: GroupSnapshot,
-  { topicNames, queueIds }: ClaimRequest,
+  { topicNames, queueIds, exceptQueueIds }: ClaimRequest,
 ): AsyncGenerator<[QueueOffset, Subscription]> {
   const byTopic = new Map(subscriptions.map(subscription => [subscription.topicName, subscription]))
-  const isWanted = ({ topicName, queueId }: QueueOffset) =>
-    (topicNames?.includes(topicName) ?? true) && (queueIds?.includes(queueId) ?? true)
+  const excepted = new Set(exceptQueueIds)
+  const isWanted = (offset: QueueOffset) =>
+    (topicNames?.includes(originOf(offset)) ?? true) &&
+    (queueIds?.includes(offset.queueId) ?? true) &&
+    !excepted.has(offset.queueId)
   const nowMs = core.clock.now()
   const free = offsets.filter(offset => isWanted(offset) && isClaimable(offset, nowMs))
   const start = Math.floor(core.random() * free.length)
@@ -72,7 +78,7 @@ async function* findWork(
     const looked = inTurn.slice(from, from + looksAtOnce)
     const ends = await Promise.all(looked.map(({ topicName, queueId }) => core.findEnd(topicName, queueId)))
     for (const [i, offset] of looked.entries()) {
-      const subscription = byTopic.get(offset.topicName)
+      const subscription = byTopic.get(originOf(offset))
       if (subscription && (ends[i] ?? 1) - 1 > offset.offset) yield [offset, subscription]
     }
   }

@@ -1,5 +1,6 @@
 import { type Core, groupHasChanged, type QueueName } from '../core.ts'
 import type { CommitEntry, CommitRequest, CommitResponse, CommitResult } from '../protocol/commit.ts'
+import { meetVersion } from './fencing.ts'
 import { isName, readGroup } from './find.ts'
 import { groupVersions } from './group-versions.ts'
 
@@ -31,6 +32,9 @@ async function commitOne(core: Core, entry: CommitEntry, release: boolean): Prom
   const offset = await withinLog(core, entry)
   const nowMs = core.clock.now()
   const outcome = await core.store.commitOffset({ groupName, queueOffsetId, offsetVersion, offset, release, nowMs })
+  if ('offsetVersion' in outcome) {
+    meetVersion(core, { groupName, queueOffsetId, offsetVersion: outcome.offsetVersion })
+  }
   if (!('handedOver' in outcome)) return { result: { queueOffsetId, ...outcome }, stays: false }
   const { handedOver, ...told } = outcome
   return { result: { queueOffsetId, ...told }, stays: !handedOver }

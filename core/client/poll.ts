@@ -1,8 +1,10 @@
 import { groupArrival } from '../arrivals.ts'
 import { type Core, groupHasChanged } from '../core.ts'
+import { originOf } from '../group/fail-topics.ts'
 import type { Group, GroupSnapshot } from '../model.ts'
 import type { AssignedQueue, PolledGroup, PollRequest, PollResponse } from '../protocol/membership.ts'
 import { toAssignedQueue } from './assigned-queue.ts'
+import { meetVersion } from './fencing.ts'
 import { findGroup } from './find.ts'
 import { readSubEnvMap } from './sub-envs.ts'
 
@@ -48,10 +50,15 @@ export async function getConsumerGroupPolling(core: Core, request: PollRequest):
 async function releaseStopped(core: Core, consumerId: number, presented: [string, number][]): Promise<void> {
   for (const [groupName, version] of presented) {
     const group = await findGroup(core, groupName)
-    if (!group || version < group.rebalancedVersion || !isSettling(core, group, core.settings.handoverTimeoutMs))
-      continue
-    const snapshot = await core.snapshots.get(groupName, Math.max(version, group.version))
+    if (!group || version < group.rebalancedVersion) continue
+    const newest = Math.max(version, group.version)
+    // What leaves from now on leaves by a higher version.
+    if (newest === core.settledVersions.get(groupName)) continue
+    const snapshot = await core.snapshots.get(groupName, newest)
     if (!snapshot || version < snapshot.group.rebalancedVersion) continue
+    if (snapshot.offsets.every(offset => offset.nextConsumerId === undefined)) {
+      core.settledVersions.set(groupName, snapshot.group.version)
+    }
     for (const offset of snapshot.offsets) {
       if (offset.consumerId !== consumerId || offset.nextConsumerId === undefined) continue
       // A rebalance that goes on has taken it away, and has told nobody yet.
@@ -98,18 +105,21 @@ async function readAssignments(core: Core, consumerId: number, changed: Group[])
   const snapshots = await Promise.all(changed.map(group => core.snapshots.get(group.name, group.version)))
   const entries = snapshots
     .filter(snapshot => snapshot !== undefined)
-    .map(snapshot => [snapshot.group.name, toPolledGroup(snapshot, consumerId)] as const)
+    .map(snapshot => [snapshot.group.name, toPolledGroup(core, snapshot, consumerId)] as const)
   return Object.fromEntries(entries)
 }
 
-function toPolledGroup({ group, subscriptions, offsets }: GroupSnapshot, consumerId: number): PolledGroup {
+function toPolledGroup(core: Core, snapshot: GroupSnapshot, consumerId: number): PolledGroup {
+  const { group, subscriptions, offsets } = snapshot
   const { name, rbVersion, metaVersion, version } = group
   const byTopic = new Map(subscriptions.map(subscription => [subscription.topicName, subscription]))
   const queues: Record<string, AssignedQueue> = {}
   for (const offset of offsets) {
-    const subscription = byTopic.get(offset.topicName)
+    const subscription = byTopic.get(originOf(offset))
     const isOwn = offset.consumerId === consumerId && offset.nextConsumerId === undefined
-    if (subscription && isOwn) queues[offset.queueId] = toAssignedQueue(offset, subscription)
+    if (!subscription || !isOwn) continue
+    meetVersion(core, offset)
+    queues[offset.queueId] = toAssignedQueue(offset, subscription)
   }
   return { meta: { name, rbVersion, metaVersion, version }, queues }
 }

@@ -1,5 +1,6 @@
 import type { Core } from '../core.ts'
 import { hashKey, isWritable, type Placement, placeMessages } from '../log/placement.ts'
+import type { TopicSnapshot } from '../model.ts'
 import { limits } from '../protocol/limits.ts'
 import type { PublishMessage, PublishRequest, PublishResponse, PublishRun } from '../protocol/publish.ts'
 import { findTopic } from './find.ts'
@@ -17,11 +18,22 @@ export async function publish(core: Core, request: PublishRequest): Promise<Publ
   if (messages.length === 0) return refused(`topic_${topicName}_msg_is_null!`)
   const snapshot = await findTopic(core, topicName)
   if (snapshot === undefined) return refused(`topic_${topicName}_is_not_exist!`)
-  if (snapshot.queues.length === 0) return refused(`topic1_${topicName}_and_has_no_queue!`)
-  if (!snapshot.queues.some(isWritable)) return refused(`topic_${topicName}_and_has_no_queue!`)
+  if (snapshot.topic.failOf) return refused(`topic_${topicName} takes failures of its group only`)
   const tooLarge = refuseMessages(messages)
   if (tooLarge !== undefined) return refused(tooLarge)
+  return publishTo(core, snapshot, request)
+}
 
+/** Publishes messages that may be published to a topic. */
+export async function publishTo(
+  core: Core,
+  snapshot: TopicSnapshot,
+  request: PublishRequest,
+): Promise<PublishResponse> {
+  const messages = request.msgs ?? []
+  const topicName = snapshot.topic.name
+  if (snapshot.queues.length === 0) return refused(`topic1_${topicName}_and_has_no_queue!`)
+  if (!snapshot.queues.some(isWritable)) return refused(`topic_${topicName}_and_has_no_queue!`)
   const publishId = request.publishId ?? core.newId()
   const { placements, refusals } = placeMessages(topicName, snapshot.queues, messages)
   const isWhole = placements.length === 1 && refusals.length === 0

@@ -5,6 +5,7 @@ import type { ReadResult, TextBatch } from '../log/read.ts'
 import type { TopicSnapshot } from '../model.ts'
 import { limits } from '../protocol/limits.ts'
 import type { PulledMessage, PullRequest, PullResponse } from '../protocol/pull.ts'
+import { isKnownFenced } from './fencing.ts'
 import { findGroup, findTopicWith } from './find.ts'
 import { formatSendTime } from './send-time.ts'
 
@@ -23,6 +24,7 @@ export async function pullData(core: Core, request: PullRequest): Promise<PullAn
   const bySize = request.maxBytes != null
   const offsetEnd = request.offsetEnd ?? 0
   if (queueId <= 0 || offsetStart < 0 || (!bySize && offsetStart >= offsetEnd)) return { suc: false, msg: '参数不对！' }
+  if (isKnownFenced(core, request)) return { suc: false, fenced: true, msg: `queueId_${queueId} has another owner` }
   const hasQueue = (topic: TopicSnapshot) => topic.queues.some(queue => queue.queueId === queueId)
   const topic = await findTopicWith(core, topicName ?? '', hasQueue)
   if (!topic) return { suc: false, msg: `queueId_${queueId}_is_not_exist！` }
@@ -37,6 +39,7 @@ export async function pullData(core: Core, request: PullRequest): Promise<PullAn
     ...(bySize ? { batches: found.batches } : { msgs: toMessages(core, request, found.batches, maxMessages) }),
     ...(found.skipped > 0 && { skipped: found.skipped }),
     ...(group && { version: group.version }),
+    ...(bySize && { nowMs: core.clock.now() }),
   }
 }
 

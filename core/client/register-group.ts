@@ -1,6 +1,6 @@
 import type { Core } from '../core.ts'
 import { askRebalance } from '../group/ask.ts'
-import { ensureCopy, NameTakenError } from '../group/copies.ts'
+import { ensureCopy, NameTakenError, removeGroup } from '../group/copies.ts'
 import { consumerCopyName, kindOf, noSubEnv, subEnvCopyName } from '../group/copy-names.ts'
 import { joinGroup, letGo } from '../group/join.ts'
 import type { Consumer, Group, Member } from '../model.ts'
@@ -77,7 +77,8 @@ async function joinOne(
   let group = origin
   if (core.settings.subEnvironments && subEnv && subEnv !== noSubEnv) {
     const copyName = subEnvCopyName(origin.name, subEnv)
-    if (!isName(copyName)) return refused(`sub-environment ${subEnv}: ${copyName} cannot be the name of a group`)
+    if (!isName(copyName) || copyName.length > limits.maxCopyNameLength)
+      return refused(`sub-environment ${subEnv}: ${copyName} cannot be the name of a group`)
     try {
       group = await ensureCopy(core, origin, copyName, { groupName: origin.name, subEnv })
     } catch (error) {
@@ -92,19 +93,20 @@ async function joinOne(
   const joined = await joinGroup(core, { groupName, consumer, topicNames, instanceId, isReturning })
   if (joined.outcome !== 'joined') return refuseJoin(core, joined.outcome, consumerId, groupName, instanceId)
   const { replaced } = joined
-  if (group.mode !== 'broadcast') {
-    if (await askRebalance(core, groupName)) return { name: groupName, replaced }
-    // It was removed meanwhile.
+  // It was removed meanwhile.
+  const gone = async (): Promise<RegisterGroupResponse> => {
     await core.store.leaveGroup(groupName, consumerId)
     return refused(`consumergroup_${groupName}不存在`)
   }
+  if (group.mode !== 'broadcast') return (await askRebalance(core, groupName)) ? { name: groupName, replaced } : gone()
   // Its queues are made here and now; the tick looks after its members.
   await core.store.askRebalance(groupName)
   const copyName = consumerCopyName(groupName, consumerId)
   await ensureCopy(core, group, copyName, { groupName, consumerId })
   // What was changed of the group meanwhile the next rebalance brings to the copy: who changed it need not have met it.
-  await core.store.askRebalance(groupName)
-  return { name: copyName, replaced }
+  if (await core.store.askRebalance(groupName)) return { name: copyName, replaced }
+  await removeGroup(core, copyName)
+  return gone()
 }
 
 async function refuseJoin(

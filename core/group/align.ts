@@ -2,9 +2,10 @@ import { type Core, groupHasChanged } from '../core.ts'
 import { forEachOf } from '../for-each-of.ts'
 import type { GroupSnapshot, Subscription } from '../model.ts'
 import { kindOf } from './copy-names.ts'
+import { lacksFailTopic, openFailTopic, originOf } from './fail-topics.ts'
 import { moveOf } from './handover.ts'
 import { alignOffsets } from './offsets.ts'
-import { addSubscription, endSubscription, tellAssignment } from './subscriptions.ts'
+import { addFailTopic, addSubscription, endSubscription, settingsOf, tellAssignment } from './subscriptions.ts'
 
 const copiesAtOnce = 25
 const maxRuns = 10
@@ -47,17 +48,23 @@ async function alignCopy(
   const { store } = core
   const { name: copyName, origin, rbVersion } = copy.group
   const wantedNames = new Set(wanted.map(({ topicName }) => topicName))
-  const found = new Set([...copy.subscriptions, ...copy.offsets].map(({ topicName }) => topicName))
+  const found = new Set([...copy.subscriptions, ...copy.offsets].map(originOf))
   const ended = [...found].filter(topicName => !wantedNames.has(topicName))
   for (const topicName of ended) await endSubscription(core, copy, topicName)
   let [hasNew, hasSettings] = [false, false]
   for (const subscription of wanted) {
-    const { topicName, groupName: _source, topicId: _id, ...settings } = subscription
+    const { topicName } = subscription
+    const settings = settingsOf(subscription)
     const own = copy.subscriptions.find(candidate => candidate.topicName === topicName)
+    const isLacking = own === undefined || lacksFailTopic(copy.group, own)
+    const topic = isLacking ? await store.readTopic(topicName) : undefined
+    const failTopic = topic && (await openFailTopic(core, copy.group, topic))
     if (own === undefined) {
-      const topic = await store.readTopic(topicName)
       if (topic === undefined) continue
-      await addSubscription(core, copy, topic, settings)
+      await addSubscription(core, copy, topic, failTopic, settings)
+      hasNew = true
+    } else if (failTopic) {
+      await addFailTopic(core, copy, own, failTopic, settings)
       hasNew = true
     } else if (Object.entries(settings).some(([name, value]) => own[name as keyof typeof settings] !== value)) {
       // To pass them on: a sub-environment's copy of a broadcast group has copies of its own.

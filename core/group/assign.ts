@@ -26,7 +26,12 @@ export function assignQueues(
   return new Map(topics.flatMap(topic => handOut(topic, current)).sort(([a], [b]) => a - b))
 }
 
-export type AssignMember = { consumerId: number; topicNames: readonly string[] }
+export type AssignMember = {
+  consumerId: number
+  topicNames: readonly string[]
+  /** How many it has that are not to be shared out here, and count for what is fair. Absent: none. */
+  otherQueues?: number
+}
 export type AssignQueue = { queueId: number; topicName: string }
 /** Queue → owner; 0: nobody may take it. */
 export type Assignment = Map<number, number>
@@ -65,7 +70,7 @@ function seatMembers(members: readonly AssignMember[], sink: Junction, weight: n
   const byId = [...Map.groupBy(members, member => member.consumerId)].sort(([a], [b]) => a - b)
   return byId.map(([consumerId, same]) => {
     const junction = createJunction()
-    const total = connect({ from: junction, to: sink, flow: 0, home: 0, weight })
+    const total = connect({ from: junction, to: sink, flow: same[0]?.otherQueues ?? 0, home: 0, weight })
     return { consumerId, topicNames: new Set(same.flatMap(member => member.topicNames)), junction, total }
   })
 }

@@ -3,6 +3,7 @@ import type { Group, GroupCopy, GroupSnapshot, Member, Origin } from '../model.t
 import { StoreError } from '../store.ts'
 import { alignWith } from './align.ts'
 import { consumerCopyName, hasOwnOffsets } from './copy-names.ts'
+import { originOf } from './fail-topics.ts'
 import { selectMembers } from './members.ts'
 import { endSubscription } from './subscriptions.ts'
 
@@ -118,18 +119,25 @@ export function leftOverCopies({ copies, members }: GroupSnapshot): GroupCopy[] 
 
 const maxRuns = 10
 
-/** Removes a group: its copies, what it subscribes to and how far it was, and last itself, so that repeating it finishes. */
-export async function removeGroup(core: Core, groupName: string): Promise<void> {
+/**
+ * Removes a group: its copies, what it subscribes to and how far it was, and last itself, so that repeating it finishes.
+ * `has_members`: somebody has joined it; what was removed by then stays removed.
+ */
+export async function removeGroup(core: Core, groupName: string): Promise<'removed' | 'has_members'> {
   for (let run = 0; run < maxRuns; run++) {
     const snapshot = await core.store.readGroup(groupName)
-    if (snapshot === undefined) return
-    for (const { copyName } of snapshot.copies) await removeGroup(core, copyName)
-    const topics = new Set([...snapshot.subscriptions, ...snapshot.offsets].map(({ topicName }) => topicName))
+    if (snapshot === undefined) return 'removed'
+    if (snapshot.members.length > 0) return 'has_members'
+    for (const { copyName } of snapshot.copies) {
+      if ((await removeGroup(core, copyName)) === 'has_members') return 'has_members'
+    }
+    const topics = new Set([...snapshot.subscriptions, ...snapshot.offsets].map(originOf))
     for (const topicName of topics) await endSubscription(core, snapshot, topicName)
     // Others may have put something there meanwhile.
     if (topics.size > 0 || snapshot.copies.length > 0) continue
-    await core.store.removeGroup(snapshot.group)
-    return groupHasChanged(core, groupName)
+    if ((await core.store.removeGroup(snapshot.group)) === 'conflict') continue
+    groupHasChanged(core, groupName)
+    return 'removed'
   }
   throw new StoreError('throttled', `group ${groupName} changes too fast to be removed`)
 }

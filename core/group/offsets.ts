@@ -1,6 +1,7 @@
 import type { Core } from '../core.ts'
 import { forEachOf } from '../for-each-of.ts'
-import type { GroupSnapshot, Queue, QueueOffset } from '../model.ts'
+import type { GroupSnapshot, QueueOffset } from '../model.ts'
+import { type GroupQueue, originOf, queuesOf, topicNamesOf } from './fail-topics.ts'
 import { moveOf } from './handover.ts'
 
 /** A group's place in a queue. `offset`: the last one that it does not want to see. */
@@ -13,10 +14,10 @@ export type Place = Pick<QueueOffset, 'groupName' | 'queueOffsetId' | 'offset' |
 type Added = { offset: QueueOffset; isNew: boolean }
 
 /** Gives a group its place in a queue, unless it has one. */
-export async function addOffset(core: Pick<Core, 'store'>, queue: Queue, place: Place): Promise<Added> {
-  const { topicName, queueId } = queue
+export async function addOffset(core: Pick<Core, 'store'>, queue: GroupQueue, place: Place): Promise<Added> {
+  const { readOnlySinceMs: _since, checkpoint: _checkpoint, ...names } = queue
   const rbVersion = place.consumerId === 0 ? 0 : place.rbVersion + 1
-  const offset: QueueOffset = { ...place, topicName, queueId, offsetVersion: 0, isStopped: false, rbVersion }
+  const offset: QueueOffset = { ...place, ...names, offsetVersion: 0, isStopped: false, rbVersion }
   return { offset, isNew: (await core.store.addQueueOffset(offset)) === 'created' }
 }
 
@@ -32,7 +33,7 @@ export type AlignedOffsets = { offsets: QueueOffset[]; hasAdded: boolean; hasRem
  */
 export async function alignOffsets(core: Core, snapshot: GroupSnapshot, owner: number): Promise<AlignedOffsets> {
   const topics = (
-    await Promise.all(snapshot.subscriptions.map(({ topicName }) => core.store.readTopic(topicName)))
+    await Promise.all(snapshot.subscriptions.flatMap(topicNamesOf).map(topicName => core.store.readTopic(topicName)))
   ).filter(topic => topic !== undefined)
   const there = new Set(topics.flatMap(({ queues }) => queues.map(queue => queue.queueId)))
   const names = new Set(topics.map(({ topic }) => topic.name))
@@ -42,12 +43,17 @@ export async function alignOffsets(core: Core, snapshot: GroupSnapshot, owner: n
   await forEachOf(gone, offset => core.store.removeQueueOffset(offset, 'queue_removed'))
 
   const known = new Set(snapshot.offsets.map(offset => offset.queueId))
-  const missing = topics.flatMap(({ queues }) => queues).filter(queue => !known.has(queue.queueId))
+  const missing = topics.flatMap(queuesOf).filter(queue => !known.has(queue.queueId))
   const added = missing.length > 0 ? await addNew(core, snapshot, missing, owner) : []
   return { offsets: [...kept, ...added], hasAdded: added.length > 0, hasRemoved: gone.length > 0 }
 }
 
-async function addNew(core: Core, { group }: GroupSnapshot, queues: Queue[], owner: number): Promise<QueueOffset[]> {
+async function addNew(
+  core: Core,
+  { group }: GroupSnapshot,
+  queues: GroupQueue[],
+  owner: number,
+): Promise<QueueOffset[]> {
   const { name: groupName, rbVersion } = group
   const firstId = await core.store.takeIds('queueOffset', queues.length)
   const added: Added[] = []
@@ -57,7 +63,7 @@ async function addNew(core: Core, { group }: GroupSnapshot, queues: Queue[], own
   })
   // Whoever ended a subscription meanwhile has not seen these.
   const subscribed = new Set((await core.store.readSubscriptions(groupName)).map(({ topicName }) => topicName))
-  const strays = added.filter(({ offset, isNew }) => isNew && !subscribed.has(offset.topicName))
+  const strays = added.filter(({ offset, isNew }) => isNew && !subscribed.has(originOf(offset)))
   await forEachOf(strays, ({ offset }) => core.store.removeQueueOffset(offset, 'unsubscribed'))
   return added.filter(each => !strays.includes(each)).map(({ offset }) => offset)
 }

@@ -1,11 +1,12 @@
 import { type Core, groupHasChanged } from '../core.ts'
-import type { GroupSnapshot, QueueOffset } from '../model.ts'
+import type { GroupSnapshot, QueueOffset, Subscription } from '../model.ts'
 import { StoreError } from '../store.ts'
-import { type Assignment, assignQueues } from './assign.ts'
 import { alignCopies, leftOverCopies, membersWithoutCopy } from './copies.ts'
-import { decideHandover, headingFor, moveOf, type Ownership } from './handover.ts'
-import { replacedMembers, selectMembers } from './members.ts'
+import { originOf } from './fail-topics.ts'
+import { decideHandover, moveOf, type Ownership } from './handover.ts'
+import { replacedMembers } from './members.ts'
 import { alignOffsets } from './offsets.ts'
+import { planOwners } from './plan.ts'
 
 /**
  * Brings a group's assignment to what its members, topics and queues ask for. Each queue takes its next step by one
@@ -94,7 +95,8 @@ const hasUntold = ({ group, offsets }: GroupSnapshot) => offsets.some(offset => 
 /** What is to be done with which queues, by the plan for the group as it was read. */
 function nextSteps(core: Core, snapshot: GroupSnapshot, offsets: readonly QueueOffset[]): [QueueOffset, Ownership][] {
   if (snapshot.group.mode !== 'balanced') return []
-  const wanted = assign(snapshot, offsets)
+  const wanted = planOwners(snapshot, offsets)
+  const timeouts = new Map(snapshot.subscriptions.map(each => [each.topicName, handoverTimeoutMs(core, each)]))
   const alive = new Set(snapshot.members.map(member => member.consumerId))
   for (const replaced of replacedMembers(snapshot.members).keys()) alive.delete(replaced)
   const nowMs = core.clock.now()
@@ -103,18 +105,16 @@ function nextSteps(core: Core, snapshot: GroupSnapshot, offsets: readonly QueueO
       wanted: wanted.get(offset.queueId) ?? 0,
       isOwnerAlive: alive.has(offset.consumerId),
       nowMs,
-      timeoutMs: core.settings.handoverTimeoutMs,
+      timeoutMs: timeouts.get(originOf(offset)) ?? core.settings.handoverTimeoutMs,
     })
     return ownership ? [[offset, ownership]] : []
   })
 }
 
-function assign(snapshot: GroupSnapshot, offsets: readonly QueueOffset[]): Assignment {
-  const subscribed = new Set(snapshot.subscriptions.map(subscription => subscription.topicName))
-  const queues = offsets.filter(offset => subscribed.has(offset.topicName))
-  const successors = replacedMembers(snapshot.members)
-  const current = new Map(
-    offsets.map(offset => [offset.queueId, successors.get(headingFor(offset)) ?? headingFor(offset)]),
-  )
-  return assignQueues(selectMembers(snapshot), queues, current)
+/** What an owner may need beside a handler call that runs: to hear that it is to leave, and to commit. */
+const handoverMarginMs = 10_000
+
+/** A handler that may take its time is given it. */
+function handoverTimeoutMs({ settings }: Core, { timeoutSeconds }: Subscription): number {
+  return timeoutSeconds === 0 ? settings.handoverTimeoutMs : timeoutSeconds * 1000 + handoverMarginMs
 }

@@ -1,47 +1,61 @@
 import { type Core, groupHasChanged } from '../core.ts'
 import { forEachOf } from '../for-each-of.ts'
-import type {
-  Group,
-  GroupSnapshot,
-  Queue,
-  QueueOffset,
-  Subscription,
-  SubscriptionSettings,
-  TopicSnapshot,
-} from '../model.ts'
+import type { Group, GroupSnapshot, QueueOffset, Subscription, SubscriptionSettings, TopicSnapshot } from '../model.ts'
 import { hasOwnOffsets, kindOf } from './copy-names.ts'
+import { type GroupQueue, originOf, queuesOf } from './fail-topics.ts'
 import { addOffset } from './offsets.ts'
 
 /**
- * Subscribes a group to a topic: it is handed every message published from now on. The snapshot is of the group without
- * the subscription. What an earlier one has left behind that was not ended whole becomes the new one's.
+ * Subscribes a group to a topic and its fail topic, if it has one: it is handed every message published from now on. The
+ * snapshot is of the group without the subscription. What an earlier one has left behind that was not ended whole becomes
+ * the new one's.
  */
 export async function addSubscription(
   core: Core,
-  { group, offsets }: GroupSnapshot,
-  { topic, queues }: TopicSnapshot,
+  snapshot: GroupSnapshot,
+  topic: TopicSnapshot,
+  failTopic: TopicSnapshot | undefined,
   settings: SubscriptionSettings,
 ): Promise<void> {
-  const { name: groupName } = group
-  const beginning: Beginning = {
-    newest: new Map(),
-    left: new Set(offsets.filter(({ topicName }) => topicName === topic.name).map(offset => offset.queueOffsetId)),
-    added: [],
+  const { group } = snapshot
+  const beginning = await begin(core, snapshot, failTopic ? [topic, failTopic] : [topic])
+  const subscription = {
+    ...settings,
+    groupName: group.name,
+    topicName: topic.topic.name,
+    topicId: topic.topic.topicId,
+    ...(failTopic && { failTopicId: failTopic.topic.topicId }),
   }
-  if (hasOwnOffsets(group)) {
-    await forEachOf(queues, async ({ queueId }) => {
-      beginning.newest.set(queueId, (await core.findEnd(topic.name, queueId)) - 1)
-    })
-    await addOffsets(core, group, queues, beginning)
-  }
-  const subscription = { ...settings, groupName, topicName: topic.name, topicId: topic.topicId }
   const outcome = await core.store.createSubscription(subscription, kindOf(group))
   if (outcome === 'created') await correctBeginning(core, subscription, beginning)
   // It was removed meanwhile.
-  else if (outcome === 'unknown_group') await forgetOffsets(core, beginning.added, topic.name)
+  else if (outcome === 'unknown_group') await forgetOffsets(core, beginning.added, subscription.topicName)
+}
+
+/** Gives a subscription a fail topic that has none, and other settings. */
+export async function addFailTopic(
+  core: Core,
+  snapshot: GroupSnapshot,
+  subscription: Subscription,
+  failTopic: TopicSnapshot,
+  settings: SubscriptionSettings,
+): Promise<void> {
+  const { groupName, topicName } = subscription
+  const beginning = await begin(core, snapshot, [failTopic])
+  const change = { ...settings, failTopicId: failTopic.topic.topicId }
+  const outcome = await core.store.updateSubscription(groupName, topicName, change)
+  if (outcome === 'updated') await correctBeginning(core, subscription, beginning)
+  else await forgetOffsets(core, beginning.added, topicName)
+}
+
+/** The settings of a subscription, without what it is of. */
+export function settingsOf(subscription: Subscription): SubscriptionSettings {
+  const { groupName: _group, topicName: _topic, topicId: _id, failTopicId: _failId, ...settings } = subscription
+  return settings
 }
 
 type Beginning = {
+  topicNames: string[]
   /** By queue, the last message that the group does not want to see. */
   newest: Map<number, number>
   /** Places that an earlier subscription has left. */
@@ -49,10 +63,29 @@ type Beginning = {
   added: QueueOffset[]
 }
 
+/** Gives a group its places in the queues of topics that it is about to subscribe to, at the end of each. */
+async function begin(core: Core, { group, offsets }: GroupSnapshot, topics: TopicSnapshot[]): Promise<Beginning> {
+  const topicNames = topics.map(({ topic }) => topic.name)
+  const left = offsets.filter(({ topicName }) => topicNames.includes(topicName))
+  const beginning: Beginning = {
+    topicNames,
+    newest: new Map(),
+    left: new Set(left.map(offset => offset.queueOffsetId)),
+    added: [],
+  }
+  if (!hasOwnOffsets(group)) return beginning
+  const queues = topics.flatMap(queuesOf)
+  await forEachOf(queues, async ({ topicName, queueId }) => {
+    beginning.newest.set(queueId, (await core.findEnd(topicName, queueId)) - 1)
+  })
+  await addOffsets(core, group, queues, beginning)
+  return beginning
+}
+
 async function addOffsets(
   core: Core,
   { name: groupName, origin, rbVersion }: Group,
-  queues: readonly Queue[],
+  queues: readonly GroupQueue[],
   { newest, added }: Beginning,
 ): Promise<void> {
   const consumerId = origin && 'consumerId' in origin ? origin.consumerId : 0
@@ -77,7 +110,7 @@ async function correctBeginning(
   { groupName, topicName }: Subscription,
   beginning: Beginning,
 ): Promise<void> {
-  const { newest, left, added } = beginning
+  const { topicNames, newest, left, added } = beginning
   for (let run = 0; run < maxRuns; run++) {
     const snapshot = await core.store.readGroup(groupName)
     if (snapshot === undefined) return
@@ -94,7 +127,8 @@ async function correctBeginning(
     const known = new Set(snapshot.offsets.map(offset => offset.queueId))
     const isComplete = [...newest.keys()].every(queueId => known.has(queueId))
     // One that the topic does not have any more is not to come back.
-    const { queues = [] } = isComplete ? {} : ((await core.store.readTopic(topicName)) ?? {})
+    const topics = isComplete ? [] : await Promise.all(topicNames.map(name => core.store.readTopic(name)))
+    const queues = topics.filter(topic => topic !== undefined).flatMap(queuesOf)
     const missing = queues.filter(({ queueId }) => newest.has(queueId) && !known.has(queueId))
     if (missing.length > 0) await addOffsets(core, snapshot.group, missing, beginning)
     if (missing.length === 0 && behind.length === 0) return
@@ -111,7 +145,7 @@ export async function endSubscription(core: Core, { group }: GroupSnapshot, topi
   const outcome = await core.store.removeSubscription(name, topicName, kindOf(group))
   // As they are now: a rebalance may have added some since the group was read.
   const { offsets = [] } = (await core.store.readGroup(name)) ?? {}
-  const hasOffsets = offsets.some(offset => offset.topicName === topicName)
+  const hasOffsets = offsets.some(offset => originOf(offset) === topicName)
   // While they are there, whoever comes after a call that died knows that it has to be told.
   if (hasOffsets) await tellAssignment(core, name)
   await forgetOffsets(core, offsets, topicName)
@@ -119,9 +153,9 @@ export async function endSubscription(core: Core, { group }: GroupSnapshot, topi
   return outcome === 'removed' || hasOffsets
 }
 
-/** Removes a group's offsets of a topic, unless it subscribes to it. */
+/** Removes a group's offsets of a topic and its fail topic, unless it subscribes to it. */
 function forgetOffsets(core: Core, offsets: readonly QueueOffset[], topicName: string): Promise<void> {
-  const ofTopic = offsets.filter(offset => offset.topicName === topicName)
+  const ofTopic = offsets.filter(offset => originOf(offset) === topicName)
   return forEachOf(ofTopic, offset => core.store.removeQueueOffset(offset, 'unsubscribed'))
 }
 

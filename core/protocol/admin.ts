@@ -32,11 +32,17 @@ export const topicView = v.object({
   topicId: wholeNumber(1),
   retentionMs: wholeNumber(),
   createdAtMs: wholeNumber(),
+  /** It is a fail topic: it holds what this group failed to handle of this topic. */
+  failOf: v.optional(v.object({ groupName: v.string(), topicName: v.string() })),
   queues: v.array(queueView),
   /** Groups that subscribe to it. */
   groups: v.array(v.string()),
 })
-export const topicListView = v.object({ topics: v.array(v.string()) })
+export const topicListView = v.object({
+  topics: v.array(v.string()),
+  /** The fail topics of groups' subscriptions. */
+  failTopics: v.array(v.string()),
+})
 
 const ipRanges = v.pipe(v.array(text(limits.maxIpRangeLength)), v.maxLength(limits.maxIpRanges))
 
@@ -60,27 +66,54 @@ export const createGroupRequest = v.strictObject({
   mode: v.optional(groupMode, 'balanced'),
   ...groupSettings,
 })
-export const updateGroupRequest = v.strictObject(groupSettings)
+export const updateGroupRequest = v.strictObject({
+  /** May be given, and must be the group's then. */
+  mode: v.optional(groupMode),
+  ...groupSettings,
+})
 export const groupListView = v.object({ groups: v.array(v.string()) })
 
-/** Settings of a subscription: how a consumer works through the topic's queues. Changing them needs no restart. */
-export const subscribeRequest = v.strictObject({
+const seconds = wholeNumber(0, limits.maxDelaySeconds)
+const subscriptionSettings = {
   /** Handler calls at once for one queue. Default 5. */
-  threadSize: v.optional(wholeNumber(1, limits.maxThreadSize)),
+  threadSize: wholeNumber(1, limits.maxThreadSize),
   /** Messages given to one handler call. Default 1. */
-  consumerBatchSize: v.optional(wholeNumber(1, limits.maxConsumerBatchSize)),
+  consumerBatchSize: wholeNumber(1, limits.maxConsumerBatchSize),
   /** Width of the window that a PMQ client pulls, in offsets. Default 50. */
-  pullBatchSize: v.optional(wholeNumber(1, limits.maxPullMessages)),
+  pullBatchSize: wholeNumber(1, limits.maxPullMessages),
   /** The longest pause between two pulls of an empty queue, in seconds. Default 5. */
-  maxPullTimeSeconds: v.optional(wholeNumber(1, limits.maxMaxPullTimeSeconds)),
-})
+  maxPullTimeSeconds: wholeNumber(1, limits.maxMaxPullTimeSeconds),
+  /** Only messages with one of these tags, separated by commas, are handled. Default empty: all are. */
+  tag: text(limits.maxTagListLength),
+  /** Messages are handled so long after they were appended, in seconds. Default 0. */
+  delayProcessTimeSeconds: seconds,
+  /** How long a handler call may take before it counts as failed, in seconds; 0: as long as it likes. Default 0. */
+  timeoutSeconds: seconds,
+  /** A message that failed is handled so many times more. Then it is a dead letter. Default 3. */
+  retryCount: wholeNumber(0, limits.maxRetryCount),
+  /** How long after a failure it is handled again, in seconds. Default 60. */
+  retryDelaySeconds: seconds,
+  /** What that is multiplied with for each further failure. Default 1: it stays the same. */
+  retryBackoffRate: v.pipe(v.number(), v.minValue(1), v.maxValue(limits.maxRetryBackoffRate)),
+  /** The most that it grows to, in seconds; not below `retryDelaySeconds`. Default 3600. */
+  maxRetryDelaySeconds: seconds,
+  /**
+   * Strict order: a failed message is handled again where it is, and the queue waits for it. PMQ's clients do not know of
+   * it. Default false.
+   */
+  retryInPlace: v.boolean(),
+  /** PMQ's clients report each step that they take. Default false. */
+  trace: v.boolean(),
+}
+
+/** Settings of a subscription. A setting that is not given stays as it is. Changing them needs no restart. */
+export const subscribeRequest = v.partial(v.strictObject(subscriptionSettings))
 
 export const subscriptionView = v.object({
   topicName: v.string(),
-  threadSize: wholeNumber(1),
-  consumerBatchSize: wholeNumber(1),
-  pullBatchSize: wholeNumber(1),
-  maxPullTimeSeconds: wholeNumber(1),
+  /** Where messages go that failed, and from which they are handled again. Absent: they are repeated where they are. */
+  failTopicName: v.optional(v.string()),
+  ...subscriptionSettings,
 })
 export const memberView = v.object({
   consumerId: wholeNumber(1),
@@ -95,12 +128,16 @@ export const memberView = v.object({
 })
 export const groupQueueView = v.object({
   topicName: v.string(),
+  /** It is of a fail topic: the topic whose failures are in it. */
+  originTopicName: v.optional(v.string()),
   queueId: wholeNumber(1),
   queueOffsetId: wholeNumber(1),
   offset: wholeNumber(),
   offsetVersion: wholeNumber(),
   /** Name of the consumer that owns the queue; absent: nobody does. */
   consumerName: v.optional(v.string()),
+  /** The place in the group that its owner has taken. */
+  instanceId: v.optional(v.string()),
   /** Who has claimed the queue, and until when. */
   claimant: v.optional(v.string()),
   claimedUntilMs: v.optional(wholeNumber()),
@@ -144,6 +181,7 @@ export const selection = v.union([
 ])
 
 export const resetRequest = v.strictObject({
+  /** Fail topics are reset only where one is named, or a queue of it. */
   of: selection,
   /** `start`: everything that there is; `end`: only what comes; an offset: the last one not to be seen again; a time. */
   to: v.union([
@@ -167,7 +205,10 @@ export const resetView = v.object({
     }),
   ),
 })
-export const changeStopRequest = v.strictObject({ of: selection })
+export const changeStopRequest = v.strictObject({
+  /** A topic is meant with its fail topic. */
+  of: selection,
+})
 
 export const removedView = v.object({ removed: v.string() })
 

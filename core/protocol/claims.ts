@@ -14,10 +14,12 @@ export const claimRequest = v.object({
   maxQueues: v.nullish(wholeNumber(1, limits.maxQueuesPerClaim), 1),
   /** How long the claim lasts unless it is renewed, in milliseconds. Default 60 000. */
   leaseMs,
-  /** Only queues of these topics. Default: of all that the group subscribes to. */
+  /** Only queues of these topics and of their fail topics. Default: of all that the group subscribes to. */
   topicNames: optional(listOf(v.string())),
   /** Only these queues. */
   queueIds: optional(listOf(wholeNumber(1))),
+  /** None of these queues, such as those that the claimant has found to have nothing that is due. */
+  exceptQueueIds: optional(listOf(wholeNumber(1))),
 })
 export const claimResponse = v.object({
   ...baseResponse,

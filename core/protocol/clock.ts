@@ -1,7 +1,6 @@
-/**
- * Time as a parameter. Everything that asks for the time or waits takes a `Clock`, so that tests and the simulation
- * can move it. This file is the only one in `core` that touches the system's clock and timers.
- */
+// The only file in `core` that touches the system's clock and timers.
+
+/** Time as a parameter. What asks for the time or waits takes a `Clock`, so that tests and a simulation can move it. */
 export interface Clock {
   /** Wall-clock time, milliseconds since 1970. May step; stands still while a Lambda container is frozen. */
   now(): number

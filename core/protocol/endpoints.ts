@@ -2,6 +2,7 @@ import type * as v from 'valibot'
 import * as admin from './admin.ts'
 import * as claims from './claims.ts'
 import * as commit from './commit.ts'
+import * as failures from './failures.ts'
 import * as membership from './membership.ts'
 import * as meta from './meta.ts'
 import * as publish from './publish.ts'
@@ -45,6 +46,16 @@ export const endpoints = {
     response: publish.publishResponse,
     refusalOfNothing: 'request is null!',
     summary: 'Append messages to a topic; answered when they are durable.',
+  },
+  // It appends to the log, as a publish does, and takes the same permissions.
+  publishAndUpdateResultFailMsg: {
+    ...post,
+    function: 'publish',
+    path: `${consumer}/publishAndUpdateResultFailMsg`,
+    request: failures.failuresRequest,
+    response: failures.failuresResponse,
+    summary:
+      'Store what a consumer failed to handle in the fail topic of its subscription; answered when it is durable.',
   },
   getTopicQueueIds: {
     ...post,

@@ -18,6 +18,7 @@ export const errorTable = {
   unavailable: { status: 503, retryable: true, meaning: 'The store did not answer; whether it wrote is unknown.' },
 } as const
 
+/** The code of an answer that is an error. */
 export type ErrorCode = keyof typeof errorTable
 
 /** A refusal that a caller can only report. `message` says what was refused, the value, and what would be accepted. */

@@ -32,8 +32,10 @@ export const limits = {
   maxRetentionMs: 365 * 86_400_000,
   /** Names of topics and groups. */
   namePattern: /^[A-Za-z0-9._-]{1,100}$/,
+  /** The name of a group's copy for a sub-environment, in characters. */
+  maxCopyNameLength: 250,
   /** Names that something can have: a fail topic's is made of two names, that of a copy of a group has a tilde. */
-  anyNamePattern: /^[A-Za-z0-9._~-]{1,250}$/,
+  anyNamePattern: /^[A-Za-z0-9._~-]{1,360}$/,
   maxConsumerNameLength: 200,
   maxConsumersPerGroup: 100_000,
   /** Entries of a group's list of addresses, and their length (an IPv6 range). */
@@ -51,4 +53,10 @@ export const limits = {
   maxThreadSize: 50,
   maxConsumerBatchSize: 500,
   maxMaxPullTimeSeconds: 60,
+  /** A subscription's list of tags, in characters. */
+  maxTagListLength: 1000,
+  /** Delays and time-outs of a subscription: half a day. */
+  maxDelaySeconds: 43_200,
+  maxRetryCount: 100,
+  maxRetryBackoffRate: 10,
 } as const

@@ -72,16 +72,31 @@ export const assignedQueue = v.object({
   originTopicName: v.string(),
   topicType: v.picklist([1, 2]),
   topicId: wholeNumber(1),
+  /** How long after its append a message may be handled, by the service's clock (`nowMs` of a pull). */
   delayProcessTime: wholeNumber(),
   threadSize: wholeNumber(1),
   pullBatchSize: wholeNumber(1),
   consumerBatchSize: wholeNumber(1),
+  /**
+   * One more than a failed message is handled: a consumer handles a message of a fail queue only while that one's own
+   * `retryCount` is below, and stores a failed one in the fail topic up to this number.
+   */
   retryCount: wholeNumber(),
   stopFlag: v.picklist([0, 1]),
   traceFlag: v.picklist([0, 1]),
   lastId: wholeNumber(),
   maxPullTime: wholeNumber(1),
+  /** The longest that a handler call may take; 0: as long as it likes. */
   timeout: wholeNumber(),
+  /** Only messages with one of these tags, separated by commas, are handled. Absent: all are. */
+  tag: v.optional(v.string()),
+  /** Where failures of this queue go. Absent: they are handled again where they are, for ever. */
+  failTopicName: v.optional(v.string()),
+  /** Of a fail queue: what the delay grows by with each retry, up to `maxRetryDelay`. */
+  retryBackoffRate: v.optional(v.number()),
+  maxRetryDelay: v.optional(wholeNumber()),
+  /** Failed messages are handled again where they are before they go to the fail topic. */
+  retryInPlace: v.optional(v.boolean()),
 })
 export const groupMeta = v.object({
   name: v.string(),

@@ -18,6 +18,10 @@ export const pullRequest = v.object({
   maxBytes: optional(wholeNumber(1, limits.maxPullBytes)),
   /** How long the server may wait for a message when there is none, in milliseconds; it may wait less. */
   waitMs: optional(wholeNumber(0, 60_000)),
+  /** Under which place and `offsetVersion` the consumer has the queue: who does not have it any more is refused. */
+  queueOffsetId: optional(wholeNumber(1)),
+  offsetVersion: optional(wholeNumber()),
+  consumerId: optional(wholeNumber()),
 })
 
 export const pulledMessage = v.object({
@@ -61,6 +65,10 @@ export const pullResponse = v.object({
   skipped: v.optional(wholeNumber(1)),
   /** The group's current version. */
   version: v.optional(wholeNumber()),
+  /** The service's clock, in milliseconds since 1970, in an answer by size: delays are reckoned by it. */
+  nowMs: v.optional(wholeNumber()),
+  /** Refused: the queue has another owner by now, or its offset was reset. */
+  fenced: v.optional(v.boolean()),
 })
 
 export type PullRequest = v.InferOutput<typeof pullRequest>

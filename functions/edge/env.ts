@@ -1,10 +1,13 @@
 /**
- * The environment of the functions: the infrastructure writes these names, only the entries read them.
+ * Names on which the infrastructure and the functions agree. The environment: the one writes these, only the entries read
+ * them.
  */
 export const envNames = {
   logTable: 'PMQ_LOG_TABLE',
   registryTable: 'PMQ_REGISTRY_TABLE',
   bus: 'PMQ_BUS',
+  /** What metrics name as their service: one stack of several. */
+  serviceName: 'PMQ_SERVICE_NAME',
   /** IANA name of the zone in which PMQ's clients are told times. Default UTC. */
   timeZone: 'PMQ_TIME_ZONE',
   /** How long a poll of a group is held while nothing changes, in milliseconds. Default 5000. */
@@ -13,6 +16,13 @@ export const envNames = {
   subEnvironments: 'PMQ_SUB_ENVIRONMENTS',
   /** Another DynamoDB than the region's. */
   dynamodbEndpoint: 'PMQ_DYNAMODB_ENDPOINT',
+} as const
+
+/** What the functions' metrics are filed under, by which the alarms find them. Their `service` is the stack. */
+export const metricNames = {
+  namespace: 'PMQ',
+  unhandledTopics: 'UnhandledTopics',
+  stalledQueues: 'StalledQueues',
 } as const
 
 export type Environment = Record<string, string | undefined>

@@ -5,11 +5,12 @@ import { rebalance } from '../../core/group/rebalance.ts'
 import { tick } from '../../core/tick.ts'
 import { type GroupChangedDetail, groupChangedType } from './bus.ts'
 import { logError } from './log.ts'
+import { reportTick } from './metrics.ts'
 
 export type TickEvent = EventBridgeEvent<string, Partial<GroupChangedDetail>>
 
 /** A Lambda handler for the schedule, and for what is said on the bus. It may be invoked twice with the same event. */
-export function tickHandler(core: Core) {
+export function tickHandler(core: Core, serviceName: string) {
   return middy<TickEvent, void>().handler(async event => {
     const groupName = event.detail?.groupName
     if (event['detail-type'] === groupChangedType && groupName) {
@@ -18,7 +19,9 @@ export function tickHandler(core: Core) {
       if (outcome === 'busy') throw new Error(`group ${groupName} changes too fast to be rebalanced`)
       return
     }
-    const { failed } = await tick(core)
+    const report = await tick(core)
+    const { failed } = report
+    reportTick(report, serviceName)
     for (const { what, cause } of failed) logError('the tick could not finish', { what }, cause)
     if (failed.length > 0) throw new Error(`the tick could not finish ${failed.length} of its tasks`)
   })

@@ -1,5 +1,7 @@
+import type { ClaimRequest, ClaimResponse } from '../../core/protocol/claims.ts'
 import type { CommitRequest, CommitResponse } from '../../core/protocol/commit.ts'
 import type { endpoints } from '../../core/protocol/endpoints.ts'
+import type { FailuresRequest, FailuresResponse } from '../../core/protocol/failures.ts'
 import type {
   DeregisterRequest,
   DeregisterResponse,
@@ -19,7 +21,21 @@ import { asClientError, PmqClientError } from './errors.ts'
 import type { Identity } from './identity.ts'
 import type { CallOptions, Transport } from './transport.ts'
 
-/** The endpoints that the client uses, by their names in the service's own table. */
+/** The name of a request to the service, as events give it. */
+export type Operation =
+  | 'publish'
+  | 'getTopicQueueIds'
+  | 'register'
+  | 'registerConsumerGroup'
+  | 'deRegister'
+  | 'heartbeat'
+  | 'getConsumerGroupPolling'
+  | 'claimQueues'
+  | 'pullData'
+  | 'commitOffset'
+  | 'publishAndUpdateResultFailMsg'
+
+/** What each asks and is answered. The user sees names alone: these types are made by a library that he does not have. */
 type Calls = {
   publish: [PublishRequest, PublishResponse]
   getTopicQueueIds: [TopicQueueIdsRequest, TopicQueueIdsResponse]
@@ -28,12 +44,11 @@ type Calls = {
   deRegister: [DeregisterRequest, DeregisterResponse]
   heartbeat: [HeartbeatRequest, HeartbeatResponse]
   getConsumerGroupPolling: [PollRequest, PollResponse]
+  claimQueues: [ClaimRequest, ClaimResponse]
   pullData: [PullRequest, PullResponse]
   commitOffset: [CommitRequest, CommitResponse]
+  publishAndUpdateResultFailMsg: [FailuresRequest, FailuresResponse]
 }
-
-/** The name of a request, as events give it. */
-export type Operation = keyof Calls
 
 /** The service as functions. Each rejects with a `PmqClientError`; an answer of `suc: false` is returned. */
 export type Api = {
@@ -49,8 +64,10 @@ const paths = {
   deRegister: '/api/client/consumer/deRegister',
   heartbeat: '/api/client/consumer/heartbeat',
   getConsumerGroupPolling: '/api/client/consumer/getConsumerGroupPolling',
+  claimQueues: '/api/client/consumer/claimQueues',
   pullData: '/api/client/consumer/pullData',
   commitOffset: '/api/client/consumer/commitOffset',
+  publishAndUpdateResultFailMsg: '/api/client/consumer/publishAndUpdateResultFailMsg',
 } as const satisfies { [Name in Operation]: (typeof endpoints)[Name]['path'] }
 
 /** Gives the endpoints their types and adds to each request who asks. */
@@ -78,8 +95,10 @@ export function createApi(transport: Transport, identity: Identity): Api {
     deRegister: call('deRegister'),
     heartbeat: call('heartbeat'),
     getConsumerGroupPolling: call('getConsumerGroupPolling'),
+    claimQueues: call('claimQueues'),
     pullData: call('pullData'),
     commitOffset: call('commitOffset'),
+    publishAndUpdateResultFailMsg: call('publishAndUpdateResultFailMsg'),
   }
 }
 

@@ -1,4 +1,5 @@
 import { limits } from '../../core/protocol/limits.ts'
+import { type ConsumerListeners, checkListeners } from './consumer-listeners.ts'
 import type { EventListener } from './events.ts'
 import type { MessageHandler } from './message.ts'
 import {
@@ -6,8 +7,10 @@ import {
   invalidOption,
   isBoolean,
   isFunction,
+  isObject,
   isText,
   matching,
+  oneOf,
   resolveOptions,
   wholeNumber,
 } from './options.ts'
@@ -60,6 +63,27 @@ export type ConsumerOptions = {
   /** The longest time between two heartbeats, in milliseconds; less where the service asks for it. @default 10000 */
   heartbeatIntervalMs?: number | undefined
   /**
+   * What keeps its order. `queue`: calls of a queue begin in offset order, `threadSize` of them side by side. `key`:
+   * besides, no two messages of one key are ever handled at the same time, however great `threadSize` is: a call gets
+   * one message of a key at most, and the next one waits for the end of the call, also while its failure is repeated in
+   * place or brought to the fail topic. Other keys, and messages without one, go on, as far as the buffer reaches. For all
+   * topics, or by topic.
+   * @default 'queue'
+   */
+  ordering?: Ordering | Readonly<Record<string, Ordering>> | undefined
+  /**
+   * `auto`: what handlers are done with is committed. `manual`: only what a handler's `context.commit` says, and what was
+   * passed over before that. A call that fails is repeated in place then. What was handed out and is not committed counts
+   * as being worked on: it bounds what is handed out (`maxBufferedMessages`, `maxBufferedBytes`), and a stop gives it its
+   * time to be committed.
+   * @default 'auto'
+   */
+  commit?: 'auto' | 'manual' | undefined
+  /** Called around the handler. @default none */
+  listeners?: ConsumerListeners | undefined
+  /** After how long a handler call that runs is told as slow, and how often again, in milliseconds. @default 300000 */
+  warnTimeoutMs?: number | undefined
+  /**
    * How often what the consumer works with is compared with what the service says, in milliseconds, where nothing else
    * was asked for; 0: never. It costs a request. What differs in four looks within half a minute is told by the event
    * `settings_differ`, and the consumer takes over what the service says.
@@ -69,6 +93,9 @@ export type ConsumerOptions = {
   /** Takes the events of this consumer, in place of the client's listener. */
   onEvent?: EventListener | undefined
 }
+
+/** What keeps its order: the queue, or each key too. */
+export type Ordering = 'queue' | 'key'
 
 /** Consumer options with none left out. */
 export type ResolvedConsumerOptions = {
@@ -92,12 +119,20 @@ export const consumerDefaults: Omit<ResolvedConsumerOptions, 'groupName' | 'topi
   revokeTimeoutMs: 50_000,
   // A third of the 30 s after which the service gives a consumer up.
   heartbeatIntervalMs: 10_000,
+  ordering: 'queue',
+  commit: 'auto',
+  listeners: {},
+  // PMQ's.
+  warnTimeoutMs: 300_000,
   // For what should never happen: seldom enough to cost nothing, often enough to be over before somebody wonders.
   settingsCheckIntervalMs: 300_000,
   onEvent: undefined,
 }
 
-const checks: Record<keyof ConsumerOptions, Check> = {
+const isOrdering = oneOf('queue', 'key')
+
+/** What each option must be. */
+export const consumerChecks: Record<keyof ConsumerOptions, Check> = {
   groupName: isText,
   topics: value => {
     const handlers = typeof value === 'object' && value !== null ? Object.values(value) : []
@@ -116,6 +151,15 @@ const checks: Record<keyof ConsumerOptions, Check> = {
   stopTimeoutMs: wholeNumber(0, 3_600_000),
   revokeTimeoutMs: wholeNumber(0, 3_600_000),
   heartbeatIntervalMs: wholeNumber(1_000, 15_000),
+  ordering: value => {
+    const orderings = isObject(value) ? [value] : Object.values(value as object)
+    return orderings.every(ordering => isOrdering(ordering) === undefined)
+      ? undefined
+      : "'queue' or 'key', or an object with one of them for each topic"
+  },
+  commit: oneOf('auto', 'manual'),
+  listeners: checkListeners,
+  warnTimeoutMs: wholeNumber(1, 86_400_000),
   settingsCheckIntervalMs: wholeNumber(0, 86_400_000),
   onEvent: isFunction,
 }
@@ -127,10 +171,21 @@ export function resolveConsumerOptions(given: ConsumerOptions): ResolvedConsumer
     'consumer',
     given,
     { ...consumerDefaults, ...missing },
-    checks,
+    consumerChecks,
   )
-  if (options.groupName === '') throw invalidOption('consumer: groupName is missing; give the name of a consumer group')
-  if (Object.keys(options.topics).length === 0)
-    throw invalidOption('consumer: topics is missing; give a handler for each topic')
+  requireGroup('consumer', options)
   return options
+}
+
+/** Throws unless the options say what to work on. */
+export function requireGroup(what: string, options: Pick<ResolvedConsumerOptions, 'groupName' | 'topics'>): void {
+  const { groupName, topics } = options
+  if (groupName === '') throw invalidOption(`${what}: groupName is missing; give the name of a consumer group`)
+  if (Object.keys(topics).length === 0) throw invalidOption(`${what}: topics is missing; give a handler for each topic`)
+}
+
+/** What keeps its order in a topic. */
+export function orderingOf({ ordering }: Pick<ResolvedConsumerOptions, 'ordering'>, topicName: string): Ordering {
+  if (typeof ordering === 'string') return ordering
+  return (Object.hasOwn(ordering, topicName) ? ordering[topicName] : undefined) ?? 'queue'
 }

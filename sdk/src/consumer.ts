@@ -1,15 +1,26 @@
+import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/protocol/clock.ts'
-import type { CommitEntry } from '../../core/protocol/commit.ts'
 import type { AssignedQueue } from '../../core/protocol/membership.ts'
-import { type Api, expectSuccess } from './api.ts'
+import type { Api } from './api.ts'
 import { createCommitter } from './committer.ts'
-import { type ConsumerOptions, type ResolvedConsumerOptions, resolveConsumerOptions } from './consumer-options.ts'
+import {
+  type ConsumerOptions,
+  orderingOf,
+  type ResolvedConsumerOptions,
+  resolveConsumerOptions,
+} from './consumer-options.ts'
 import { containListener, type EventListener } from './events.ts'
+import { type ConsumerHealth, judgeHealth } from './health.ts'
 import { makeConsumerName } from './identity.ts'
-import { createLifecycle, type Lifecycle } from './lifecycle.ts'
+import { createLifecycle, type LifecycleState } from './lifecycle.ts'
 import { createMembership } from './membership.ts'
+import { createPauses, type Pauses, type QueueSelection } from './pauses.ts'
+import { createQueueRequests } from './queue-requests.ts'
 import { createQueueSet } from './queue-set.ts'
-import { createQueueWorker, type QueueStatus } from './worker/queue-worker.ts'
+import { traceHandler, tracePull } from './tracing/trace-consumer.ts'
+import type { Tracing } from './tracing/tracing.ts'
+import type { QueueStatus } from './worker/queue-status.ts'
+import { createQueueWorker } from './worker/queue-worker.ts'
 
 /** Works through the queues that its group assigns to it. */
 export interface Consumer extends AsyncDisposable {
@@ -26,6 +37,19 @@ export interface Consumer extends AsyncDisposable {
    * it waits for the handler.
    */
   stop(options?: StopOptions): Promise<void>
+  /**
+   * Pauses queues of this consumer: nothing of them is pulled and handed out until `resume`; what runs may end. All of
+   * them, or those selected, also those that it is given later: a pause outlives rebalances, resets, and a stop with the
+   * start after it. A queue that is paused stays with this consumer; another one of the group would not pause it.
+   */
+  pause(selection?: QueueSelection): void
+  /** Ends the pause of the same selection; without one, all pauses. */
+  resume(selection?: QueueSelection): void
+  /**
+   * Says that there may be messages in these queues, as a notification does: where one of them is in its pause, it is
+   * pulled at once. Others than its own are passed over. Harmless at any time, twice, and where it is not true.
+   */
+  hint(queueIds: readonly number[]): void
   /** What it is doing now; costs no request. */
   status(): ConsumerStatus
 }
@@ -42,10 +66,14 @@ export type StopOptions = {
 
 /** What a consumer is doing. */
 export type ConsumerStatus = {
-  state: Lifecycle['state']
+  state: LifecycleState
+  /** Its name in the service's lists; another one for each consumer object. */
   consumerName: string
   /** The id that the service knows it by; undefined while it does not. */
   consumerId: number | undefined
+  /** Fit for a liveness probe. */
+  health: ConsumerHealth
+  /** The queues that it works through now. */
   queues: QueueStatus[]
 }
 
@@ -56,6 +84,7 @@ export type ConsumerDeps = {
   random: () => number
   clientIp: string
   requestTimeoutMs: number
+  tracing: Tracing | undefined
   emit: EventListener
   /** Called when there is something to stop, and when there is nothing any more. The first throws where nothing may start. */
   onStarted(): void
@@ -67,14 +96,20 @@ export function createConsumer(deps: ConsumerDeps, given: ConsumerOptions): Cons
   const options = resolveConsumerOptions(given)
   const emit = options.onEvent ? containListener(options.onEvent) : deps.emit
   const consumerName = makeConsumerName(deps.clientIp, deps.clock.now(), deps.random)
+  const pauses = createPauses()
   let run: ReturnType<typeof createRun> | undefined
   let leaves = false
+  let isReplaced = false
 
   const lifecycle = createLifecycle({
     async open(signal) {
       deps.onStarted()
       leaves = false
-      run = createRun({ ...deps, emit }, options, consumerName, () => void lifecycle.stop())
+      isReplaced = false
+      run = createRun({ ...deps, emit }, options, consumerName, pauses, () => {
+        isReplaced = true
+        void lifecycle.stop()
+      })
       await run.open(signal)
     },
     async close() {
@@ -98,29 +133,56 @@ export function createConsumer(deps: ConsumerDeps, given: ConsumerOptions): Cons
     },
     stop,
     [Symbol.asyncDispose]: () => stop(),
-    status: () => ({
-      state: lifecycle.state,
-      consumerName,
-      consumerId: run?.membership.consumerId,
-      queues: run?.queues.status() ?? [],
-    }),
+    pause(selection = {}) {
+      pauses.pause(selection)
+      run?.queues.pausesChanged()
+    },
+    resume(selection = {}) {
+      pauses.resume(selection)
+      run?.queues.pausesChanged()
+    },
+    hint: queueIds => run?.queues.hint(queueIds),
+    status() {
+      const queues = run?.queues.status() ?? []
+      const health = judgeHealth({ ...options, ...deps, isReplaced, silentForMs: silentForMs(), queues })
+      return { state: lifecycle.state, consumerName, consumerId: run?.membership.consumerId, health, queues }
+    },
+  }
+
+  /** Only one that is meant to work has to be heard. */
+  function silentForMs(): number | undefined {
+    const heardAtMs = run?.membership.lastHeardAtMs
+    return lifecycle.state === 'running' && heardAtMs !== undefined ? deps.clock.monotonic() - heardAtMs : undefined
   }
 }
 
 /** What exists between a start and a stop: the membership, the queues' workers, and the committer that they share. */
-function createRun(deps: ConsumerDeps, options: ResolvedConsumerOptions, consumerName: string, onReplaced: () => void) {
-  const { api, clock, random, emit, requestTimeoutMs } = deps
+function createRun(
+  deps: ConsumerDeps,
+  options: ResolvedConsumerOptions,
+  consumerName: string,
+  pauses: Pauses,
+  onReplaced: () => void,
+) {
+  const { api, clock, random, emit, requestTimeoutMs, tracing } = deps
+
+  const requests = createQueueRequests({
+    ...options,
+    api,
+    requestTimeoutMs,
+    consumerId: () => membership.consumerId,
+    onVersion(groupName, version) {
+      if (groupName === membership.groupName) membership.sawVersion(version)
+    },
+  })
 
   const committer = createCommitter({
     ...options,
+    // Who commits by hand waits for each.
+    syncCommit: options.syncCommit || options.commit === 'manual',
     clock,
     random,
-    async send(queueOffsets: CommitEntry[], givesUp, signal) {
-      const request = { queueOffsets, flag: givesUp ? (1 as const) : (0 as const) }
-      const answer = await api.commitOffset(request, { timeoutMs: requestTimeoutMs, signal })
-      membership.sawVersion(expectSuccess('commitOffset', answer).versions?.[membership.groupName])
-      return answer
-    },
+    send: requests.commit,
     onFailed(error, retryInMs) {
       const retry = retryInMs === undefined ? {} : { retryInMs }
       emit({ type: 'request_failed', operation: 'commitOffset', groupName: membership.groupName, error, ...retry })
@@ -150,8 +212,12 @@ function createRun(deps: ConsumerDeps, options: ResolvedConsumerOptions, consume
     if (!handler) return undefined
     return createQueueWorker(
       {
-        handler,
-        ask,
+        handler: tracing ? traceHandler(tracing, handler) : handler,
+        ask: tracing ? tracePull(tracing, requests.pull) : requests.pull,
+        sendFailures: requests.sendFailures,
+        isPaused: pauses.isPaused,
+        isKeyed: orderingOf(options, queue.originTopicName) === 'key',
+        newPublishId: randomUUID,
         onProgress: committer.changed,
         onRefused(worker, result) {
           queues.refuse(worker, result)
@@ -164,16 +230,6 @@ function createRun(deps: ConsumerDeps, options: ResolvedConsumerOptions, consume
       },
       queue,
     )
-  }
-
-  async function ask(queue: AssignedQueue, position: number, signal: AbortSignal) {
-    const { queueId, topicName, consumerGroupName } = queue
-    const { maxPullBytes: maxBytes, maxPullWaitMs } = options
-    const waitMs = Math.min(maxPullWaitMs, queue.maxPullTime * 1000)
-    const request = { queueId, offsetStart: position, topicName, consumerGroupName, maxBytes, waitMs }
-    const answer = await api.pullData(request, { timeoutMs: requestTimeoutMs + waitMs, signal })
-    membership.sawVersion(expectSuccess('pullData', answer).version)
-    return answer
   }
 
   return {

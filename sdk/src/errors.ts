@@ -8,10 +8,7 @@ type ErrorRow = {
   meaning: string
 }
 
-/**
- * What can go wrong in the client itself. What the service answers with has its codes in `core/protocol/errors.ts`;
- * together they are every `code` of a `PmqClientError`.
- */
+/** What can go wrong in the client itself, by code. With the `errorTable` of the service's answers it is complete. */
 export const clientErrorTable = {
   unreachable: { retryable: true, inDoubt: false, meaning: 'No connection could be made; nothing was sent.' },
   connection_lost: { retryable: true, inDoubt: true, meaning: 'The connection ended before the answer.' },
@@ -25,6 +22,22 @@ export const clientErrorTable = {
   refused: { retryable: false, inDoubt: false, meaning: 'The service said no; the message carries its words.' },
   expired: { retryable: true, inDoubt: false, meaning: 'The service does not know the consumer any more.' },
   replaced: { retryable: false, inDoubt: false, meaning: 'Another consumer has taken the instanceId of this one.' },
+  fenced: { retryable: false, inDoubt: false, meaning: 'The queue has another owner by now; nothing was recorded.' },
+  handler_timeout: {
+    retryable: true,
+    inDoubt: true,
+    meaning: 'A handler call took longer than its subscription lets it.',
+  },
+  invalid_result: {
+    retryable: true,
+    inDoubt: true,
+    meaning: 'A handler returned neither nothing nor offsets of its messages.',
+  },
+  invalid_commit: {
+    retryable: false,
+    inDoubt: false,
+    meaning: 'What was to be committed was not handed out, or cannot be committed so.',
+  },
   aborted: { retryable: true, inDoubt: true, meaning: 'The caller gave the request up.' },
   closed: { retryable: false, inDoubt: false, meaning: 'The client, producer or transport is closed.' },
   buffer_full: { retryable: true, inDoubt: false, meaning: 'The producer holds as much as it may.' },
@@ -52,10 +65,15 @@ export const longestRetryAfterMs = 60_000
 
 /** A failure that the caller can report, or wait out if `retryable`. `cause` has the error beneath, if there is one. */
 export class PmqClientError extends Error {
+  /** Tells the errors of this package by name, where `instanceof` cannot: across two copies of it. */
   override name = 'PmqClientError'
+  /** What went wrong, to decide by. */
   readonly code: ClientErrorCode
+  /** HTTP status, if there was an answer. */
   readonly status: number | undefined
+  /** Finds the failure in the service's log. */
   readonly requestId: string | undefined
+  /** How long the service asks to wait before the next try, in milliseconds. */
   readonly retryAfterMs: number | undefined
 
   constructor(code: ClientErrorCode, message: string, details: ErrorDetails = {}) {
@@ -83,6 +101,7 @@ export type PublishResult = { readonly queueId: number; readonly offset: number 
 
 /** A publish that did not end with "stored". */
 export class PublishError extends PmqClientError {
+  /** As of `PmqClientError`. */
   override name = 'PublishError'
   /**
    * `not_stored`: certainly not, it may be published again. `unknown`: an attempt was sent and never answered, so it

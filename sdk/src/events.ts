@@ -2,7 +2,11 @@ import type { Operation } from './api.ts'
 import type { PmqClientError, PublishError } from './errors.ts'
 import { callSafely } from './listeners.ts'
 
-type QueueName = { groupName: string; topicName: string; queueId: number }
+/** Whose queue an event is about: the group's, of the topic. */
+export type QueueName = { groupName: string; topicName: string; queueId: number }
+
+/** A message as a trace names it. */
+export type TracedMessage = { offset: number; traceId: string; bizId: string }
 
 /** What a client tells about its work: everything that a log or a metric would want to know and no call returns. */
 export type ClientEvent =
@@ -55,16 +59,38 @@ export type ClientEvent =
   | ({ type: 'reset'; offset: number; offsetVersion: number } & QueueName)
   /** `count` offsets from `firstOffset` on are gone: past retention before this group came to them. */
   | ({ type: 'skipped'; firstOffset: number; count: number } & QueueName)
-  /** A handler call threw. It is repeated after `retryInMs`; if that is absent, the queue is being given up. */
+  /**
+   * Messages of a handler call have failed. Those that are handed out again in place are so after `retryInMs`; the others
+   * go to `failTopicName`. With neither, the queue is being given up, and its next owner has them again.
+   */
   | ({
       type: 'handler_failed'
+      /** Of the call. */
       firstOffset: number
       lastOffset: number
+      /** Those that have failed. */
+      failedOffsets: readonly number[]
       /** How often in a row this call has failed, this time included. */
       failures: number
+      /** What the handler threw or what was wrong with it; undefined where it named the offsets. */
       error: unknown
       retryInMs?: number
+      failTopicName?: string
     } & QueueName)
+  /** The service has stored messages that failed in the fail topic; `deadOffsets` of them are not handed out again. */
+  | ({
+      type: 'failures_stored'
+      failTopicName: string
+      offsets: readonly number[]
+      deadOffsets: readonly number[]
+    } & QueueName)
+  /** A handler call has been running for `runningMs`; told again and again while it does. */
+  | ({ type: 'handler_slow'; offsets: readonly number[]; runningMs: number } & QueueName)
+  /** A listener of the consumer threw or rejected. */
+  | ({ type: 'listener_failed'; listener: 'filter' | 'preHandle' | 'postHandle'; error: unknown } & QueueName)
+  /** What happens to messages of a subscription whose `trace` is on. `committed` says how far only. */
+  | ({ type: 'trace'; step: 'pulled' | 'began' | 'ended' | 'failed'; messages: readonly TracedMessage[] } & QueueName)
+  | ({ type: 'trace'; step: 'committed'; offset: number } & QueueName)
   /** The group has a queue for this consumer, of a topic that it has no handler for. Its messages wait. */
   | ({ type: 'no_handler' } & QueueName)
 

@@ -25,6 +25,9 @@ export function createFailover(servers: readonly HttpTransport[], random: () => 
         throw thrown
       }
     },
+    endIdle() {
+      for (const server of servers) server.endIdle()
+    },
     close() {
       for (const server of servers) server.close()
     },

@@ -1,9 +1,12 @@
+/** Where something that starts and stops is; what leads from one to the next is told at `Consumer`. */
+export type LifecycleState = 'stopped' | 'starting' | 'running' | 'stopping'
+
 /** `start` and `stop` that may be called in any order, twice, and at once. */
 export type Lifecycle = {
   /** Rejects with what opening rejects with; it may be called again then. Resolves early if `stop` overtakes it. */
   start(): Promise<void>
   stop(): Promise<void>
-  readonly state: 'stopped' | 'starting' | 'running' | 'stopping'
+  readonly state: LifecycleState
 }
 
 /**
@@ -16,7 +19,7 @@ export function createLifecycle(steps: {
   open(signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }): Lifecycle {
-  let state: Lifecycle['state'] = 'stopped'
+  let state: LifecycleState = 'stopped'
   let starting: { done: Promise<void>; abort: AbortController } | undefined
   let stopping: Promise<void> = Promise.resolve()
 

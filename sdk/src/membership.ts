@@ -55,6 +55,8 @@ export type Membership = {
   readonly groupName: string
   /** Undefined while the service does not know the consumer. */
   readonly consumerId: number | undefined
+  /** When the service last said that it is a member, by the monotonic clock; undefined before it has joined. */
+  readonly lastHeardAtMs: number | undefined
 }
 
 const joinBackoff: Backoff = { baseMs: 200, maxMs: 10_000 }
@@ -75,6 +77,7 @@ export function createMembership(deps: MembershipDeps): Membership {
   let isReplaced = false
   /** The id by which it was known before it was given up. */
   let formerId = 0
+  let lastHeardAtMs: number | undefined
   /** Ends when the consumer is given up or leaves; each registration has its own. */
   let session = new AbortController()
   let watch = newWatch()
@@ -157,6 +160,7 @@ export function createMembership(deps: MembershipDeps): Membership {
           throw new PmqClientError('expired', `The service does not know consumer ${consumerId} any more.`)
         groupName = expectSuccess(operation, joined).consumerGroupNameNew?.[deps.groupName] ?? deps.groupName
         isMember = true
+        lastHeardAtMs = clock.monotonic()
         notSubscribed = [...(joined.notSubscribed?.[groupName] ?? [])]
         break
       } catch (thrown) {
@@ -190,7 +194,8 @@ export function createMembership(deps: MembershipDeps): Membership {
       expectSuccess('heartbeat', answer)
       if (signal.aborted) return
       if (answer.deleted === 1) giveUp()
-      else watch.sawVersion(answer.versions?.[groupName])
+      else lastHeardAtMs = clock.monotonic()
+      if (answer.deleted === 0) watch.sawVersion(answer.versions?.[groupName])
       return answer.heatbeatTime
     },
     onFailed: (thrown: unknown, retryInMs: number) => report('heartbeat', thrown, retryInMs),
@@ -249,6 +254,9 @@ export function createMembership(deps: MembershipDeps): Membership {
     },
     get consumerId() {
       return consumerId
+    },
+    get lastHeardAtMs() {
+      return lastHeardAtMs
     },
   }
 }

@@ -35,14 +35,39 @@ export type Message = {
 /** What a handler call is told besides its messages. */
 export interface HandlerContext {
   /**
-   * Aborts when the result no longer counts: the queue has another owner by now, its offset was reset, or the time to
-   * finish before a stop is over. The messages are then handed out again.
+   * Aborts when the result no longer counts: the call has taken longer than the subscription lets it (`timeout`), the
+   * queue has another owner by now, its offset was reset, or the time to finish before a stop is over. `signal.reason`
+   * tells. Unless they go to the fail topic, the messages are handed out again.
    */
   readonly signal: AbortSignal
+  /** The consumer group that the call is made for. */
   readonly groupName: string
+  /** The topic that all messages of the call are from. */
   readonly topicName: string
+  /** The queue that all messages of the call are from. */
   readonly queueId: number
+  /**
+   * For a consumer with `commit: 'manual'`: says that everything of the queue that was handed out up to `offset` is done,
+   * but for the `failed`, which go to the fail topic first. May be called after the handler has returned, from any of the
+   * queue's calls, and without `this`. Resolves when the service has recorded it, which it does in offset order: while
+   * something before `offset` has not been handed out yet, it waits for that.
+   *
+   * Rejects with a `PmqClientError`: `invalid_commit` where nothing like that was handed out, where there is no fail topic
+   * for what failed, or the consumer commits by itself; `handler_timeout` if this call has taken too long; `fenced` if the
+   * queue is another consumer's by now; `closed` if the queue was given up before the service has answered.
+   */
+  readonly commit: (offset: number, options?: ManualCommitOptions) => Promise<void>
 }
+
+/** What else there is to say of messages that are committed. */
+export type ManualCommitOptions = {
+  /** Offsets of those that failed, none above the offset that is committed. @default none */
+  failed?: readonly number[] | undefined
+}
+
+/** What a handler may return: nothing, or the offsets of those of its messages that failed. */
+// biome-ignore lint/suspicious/noConfusingVoidType: it is the type of a function that returns nothing.
+export type HandlerResult = void | readonly number[]
 
 /**
  * Works on messages of one queue, in offset order, `consumerBatchSize` of them a call. Up to `threadSize` calls of one
@@ -50,11 +75,23 @@ export interface HandlerContext {
  *
  * | the handler | then |
  * |---|---|
- * | returns, or its promise resolves | the messages are done and will be committed |
- * | throws or rejects, with anything, `undefined` too | the call is repeated with the same messages after a pause of 100 ms that doubles up to 30 s; nothing is committed past them, nothing is dropped |
- * | does not end | its slot stays taken; nothing is committed past its messages |
- * | ends in any way after `signal` has aborted | the result is ignored; the messages are handed out again, here or elsewhere |
+ * | returns nothing, or its promise resolves with nothing | the messages are done and will be committed |
+ * | returns offsets of its messages | those have failed, the others are done |
+ * | throws or rejects, with anything, `undefined` too | all messages of the call have failed |
+ * | returns anything else, or an offset that is not of the call | all messages of the call have failed |
+ * | takes longer than the subscription's `timeout` | its signal aborts, all its messages have failed, its slot is free; what it ends with is ignored |
+ * | does not end, and there is no `timeout` | its slot stays taken; nothing is committed past its messages |
+ * | ends in any way after `signal` has aborted | the result is ignored |
+ *
+ * What has failed goes to the group's fail topic for this topic and is handed out again from there, as often and as late
+ * as the subscription says; the queue moves on when the service has it. Where there is no fail topic (a broadcast group)
+ * it is handed out again in place, after a pause of 100 ms that doubles up to 30 s, until it succeeds; with the
+ * subscription's `retryInPlace` so too, `retryCount` times, and then it goes to the fail topic to stay there. Nothing is
+ * committed past a failed message before the service has it elsewhere, and nothing is dropped.
  *
  * Delivery is at least once: after a crash, what was not committed is handed out again. Handlers must bear repetition.
  */
-export type MessageHandler = (messages: readonly Message[], context: HandlerContext) => void | Promise<void>
+export type MessageHandler = (
+  messages: readonly Message[],
+  context: HandlerContext,
+) => HandlerResult | Promise<HandlerResult>

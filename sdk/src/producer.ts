@@ -13,6 +13,8 @@ import { checkMessage } from './publish/check-message.ts'
 import { createIntake, refusal } from './publish/intake.ts'
 import { sendParts } from './publish/send.ts'
 import { createTopicQueues } from './publish/topic-queues.ts'
+import { traceSubmit } from './tracing/trace-publish.ts'
+import type { Tracing } from './tracing/tracing.ts'
 import { endsWithin } from './within.ts'
 
 /** Publishes messages: gathers those of many calls into few requests and retries what got no answer. */
@@ -34,6 +36,7 @@ export interface Producer extends AsyncDisposable {
    * later, with what became of them, also behind `false`; without it each failure is told by the event `publish_failed`.
    */
   publishAsync(topicName: string, message: NewMessage, onDone?: PublishDone<PublishResult>): boolean
+  /** The same with several messages, which are accepted all or none; an error then has `results`, as of `publish`. */
   publishAsync(topicName: string, messages: readonly NewMessage[], onDone?: PublishDone<PublishResult[]>): boolean
   /** Resolves when every publish called so far is settled. Never rejects: each call has its own answer. */
   flush(): Promise<void>
@@ -67,13 +70,16 @@ export type ProducerDeps = {
   random: () => number
   requestTimeoutMs: number
   preSend: PreSendListener | undefined
+  tracing: Tracing | undefined
   emit: EventListener
   /** Called when the producer is closed and nothing of it is left. */
   onClosed(): void
 }
 
-type Settled = { error: PublishError } | { error: undefined; result: PublishResult | PublishResult[] }
-type Given = NewMessage | readonly NewMessage[]
+/** What became of a publish. */
+export type Settled = { error: PublishError } | { error: undefined; result: PublishResult | PublishResult[] }
+/** What a publish is given. */
+export type Given = NewMessage | readonly NewMessage[]
 
 /** Makes a producer. Throws a `PmqClientError` with code `invalid_options` for options that cannot be. */
 export function createProducer(deps: ProducerDeps, given: ProducerOptions = {}): Producer {
@@ -96,8 +102,10 @@ export function createProducer(deps: ProducerDeps, given: ProducerOptions = {}):
   const intake = createIntake({ options, clock, send })
   let closed: Promise<void> | undefined
 
+  const submit = deps.tracing ? traceSubmit(deps.tracing, take) : take
+
   /** Throws, or calls `onSettled` once, later. */
-  function submit(topicName: string, given: Given, mayWait: boolean, onSettled: (settled: Settled) => void) {
+  function take(topicName: string, given: Given, mayWait: boolean, onSettled: (settled: Settled) => void) {
     if (closed) throw refusal('closed', 'The producer is closed and accepts no more messages.')
     const check = (message: NewMessage, index?: number) =>
       checkMessage(preSend ? callPreSend(preSend, topicName, message) : message, index)

@@ -5,7 +5,8 @@ import type { AssignedQueue } from '../../core/protocol/membership.ts'
 import type { FinishOutcome } from './committer.ts'
 import type { EventListener } from './events.ts'
 import { endsWithin } from './within.ts'
-import type { QueueStatus, QueueWorker } from './worker/queue-worker.ts'
+import type { QueueStatus } from './worker/queue-status.ts'
+import type { QueueWorker } from './worker/queue-worker.ts'
 
 /** What a queue set is made of. */
 export type QueueSetDeps = {
@@ -37,6 +38,10 @@ export type QueueSet = {
   working(): AssignedQueue[] | undefined
   /** Ends all work at once; nothing more is committed. */
   dropAll(): void
+  /** There may be messages in these queues. Those that are not this consumer's are passed over. */
+  hint(queueIds: readonly number[]): void
+  /** The application has paused or resumed queues. */
+  pausesChanged(): void
   status(): QueueStatus[]
 }
 
@@ -90,6 +95,7 @@ export function createQueueSet(deps: QueueSetDeps): QueueSet {
     const isKept = keeps()
     const isNews = offset > entry.worker.status().committed
     const outcome = isKept && !isNews ? 'accepted' : await deps.finish(final, !isKept)
+    entry.worker.settleFinal(final, outcome)
     // Unanswered, the queue may still be ours under this version.
     if (outcome !== 'unanswered' && !isKept) raiseLowest(queueOffsetId, offsetVersion + 1)
     const isRefused = outcome === 'fenced' || outcome === 'removed'
@@ -166,6 +172,13 @@ export function createQueueSet(deps: QueueSetDeps): QueueSet {
     },
     dropAll() {
       for (const entry of entries.values()) if (entry.state !== 'ending') abandon(entry, undefined)
+    },
+    hint(queueIds) {
+      const hinted = new Set(queueIds)
+      for (const { worker } of entries.values()) if (hinted.has(worker.queue.queueId)) worker.hint()
+    },
+    pausesChanged() {
+      for (const { worker } of entries.values()) worker.update(worker.queue)
     },
     working() {
       const all = [...entries.values()]

@@ -1,3 +1,4 @@
+import { PmqClientError } from './errors.ts'
 import type { ClientEvent, EventListener } from './events.ts'
 
 /**
@@ -28,7 +29,14 @@ function describe(event: ClientEvent): string | undefined {
     case 'settings_differ':
       return `pmq-sdk: a consumer of ${event.groupName} had missed a change (${event.names.join(', ')}), and has caught up`
     case 'handler_failed':
-      return `pmq-sdk: the handler of ${event.topicName} failed (${nameOf(event.error)}); it is called again`
+      return `pmq-sdk: the handler of ${event.topicName} failed (${nameOf(event.error)}); ${afterwards(event)}`
+    case 'failures_stored':
+      if (event.deadOffsets.length === 0) return undefined
+      return `pmq-sdk: messages of ${event.topicName} have failed as often as they may, and are kept in ${event.failTopicName}`
+    case 'handler_slow':
+      return `pmq-sdk: a handler call of ${event.topicName} takes long`
+    case 'listener_failed':
+      return `pmq-sdk: the listener ${event.listener} failed (${nameOf(event.error)})`
     case 'no_handler':
       return `pmq-sdk: group ${event.groupName} has messages of ${event.topicName}, which has no handler here`
     case 'not_subscribed':
@@ -42,4 +50,10 @@ function describe(event: ClientEvent): string | undefined {
   }
 }
 
-const nameOf = (error: unknown) => (error instanceof Error ? error.name : typeof error)
+const afterwards = ({ failTopicName }: { failTopicName?: string }) =>
+  failTopicName ? `its messages go to ${failTopicName}` : 'it is called again'
+
+function nameOf(error: unknown): string {
+  if (error instanceof PmqClientError) return error.code
+  return error instanceof Error ? error.name : typeof error
+}

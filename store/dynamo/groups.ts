@@ -1,5 +1,6 @@
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb'
 import { kindOf } from '../../core/group/copy-names.ts'
+import { failTopicName, topicNamesOf } from '../../core/group/fail-topics.ts'
 import type { Group, GroupSettings, GroupSnapshot, Subscription, SubscriptionSettings } from '../../core/model.ts'
 import type { AwakeGroup, GroupKind, RebalanceDone, RegistryStore } from '../../core/store.ts'
 import { keys, subscriptionPrefix } from '../keys.ts'
@@ -53,6 +54,12 @@ export function createGroups(context: RegistryContext): Groups {
     return [{ Update: raised }, wake(context, groupName)]
   }
 
+  const recordAt = (topicName: string, groupName: string): TransactWriteItem => {
+    return {
+      Put: { TableName, Item: { ...itemKey(keys.subscriber(topicName, groupName)), groupName: str(groupName) } },
+    }
+  }
+
   return {
     /** A transaction of 2 items, of a copy 3 or 4: 2 write units each. */
     async createGroup(group: Group) {
@@ -92,15 +99,27 @@ export function createGroups(context: RegistryContext): Groups {
     },
 
     /** A transaction of 3 or 4 items: 2 write units each. */
-    async removeGroup({ name, origin }: Group) {
-      const clause = expressions({ ConditionExpression: exists })
+    async removeGroup({ name, origin, version, rebalanceAsked }: Group) {
+      const clauses = { nothingWasTold: '#version = :version', nothingWasAsked: '#rebalanceAsked = :rebalanceAsked' }
+      const clause = expressions(
+        { ConditionExpression: allOf(clauses) },
+        { version: num(version), rebalanceAsked: num(rebalanceAsked) },
+      )
       const answer = await requests.transact('removeGroup', 'once', [
-        { Delete: { TableName, Key: itemKey(keys.group(name)), ...clause } },
+        {
+          Delete: {
+            TableName,
+            Key: itemKey(keys.group(name)),
+            ...clause,
+            ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+          },
+        },
         { Delete: { TableName, Key: itemKey(keys.name('group', name)) } },
         { Delete: { TableName, Key: itemKey(keys.awake(name)) } },
         ...(origin ? [{ Delete: { TableName, Key: itemKey(keys.copy(origin.groupName, name)) } }] : []),
       ])
-      return answer.refused ? 'unknown_group' : 'removed'
+      if (!answer.refused) return 'removed'
+      return answer.refusals[0]?.old === undefined ? 'unknown_group' : 'conflict'
     },
 
     /**
@@ -125,7 +144,7 @@ export function createGroups(context: RegistryContext): Groups {
       }
     },
 
-    /** 1 consistent request for each 1 MB; 1 read unit for each 4 KB (some 20 subscriptions). */
+    /** 1 consistent request for each 1 MB; 1 read unit for each 4 KB (some 14 subscriptions). */
     async readSubscriptions(groupName: string) {
       const items = await requests.query('readSubscriptions', {
         TableName,
@@ -144,33 +163,43 @@ export function createGroups(context: RegistryContext): Groups {
       return item && groupOf(item)
     },
 
-    /** A transaction of 4 items: 8 write units. Of a copy for one consumer 2 items: 4 write units. */
+    /** A transaction of 4 items, with a fail topic of 5: 2 write units each. Of a copy for one consumer 2 items. */
     async createSubscription(subscription: Subscription, kind: GroupKind = 'group') {
-      const { groupName, topicName } = subscription
-      const subscriber = { ...itemKey(keys.subscriber(topicName, groupName)), groupName: str(groupName) }
+      const { groupName } = subscription
       const answer = await requests.transact('createSubscription', 'once', [
         { Put: { TableName, Item: itemOfSubscription(subscription), ...expressions({ ConditionExpression: isNew }) } },
         ...tellOfSubscription(groupName, kind),
-        ...(kind === 'group' ? [{ Put: { TableName, Item: subscriber } }] : []),
+        ...(kind === 'group' ? topicNamesOf(subscription).map(name => recordAt(name, groupName)) : []),
       ])
       if (!answer.refused) return 'created'
       return answer.refusals[1] !== undefined ? 'unknown_group' : 'exists'
     },
 
-    /** The same. */
+    /** A transaction of 5 items: 2 write units each. Of a copy for one consumer 2 items. */
     async removeSubscription(groupName: string, topicName: string, kind: GroupKind = 'group') {
       const clause = expressions({ ConditionExpression: exists })
+      const topicNames = [topicName, failTopicName(groupName, topicName)]
       const answer = await requests.transact('removeSubscription', 'once', [
         { Delete: { TableName, Key: itemKey(keys.subscription(groupName, topicName)), ...clause } },
         ...tellOfSubscription(groupName, kind),
-        ...(kind === 'group' ? [{ Delete: { TableName, Key: itemKey(keys.subscriber(topicName, groupName)) } }] : []),
+        ...(kind === 'group' ? topicNames : []).map(name => {
+          return { Delete: { TableName, Key: itemKey(keys.subscriber(name, groupName)) } }
+        }),
       ])
       return answer.refused ? 'unknown_subscription' : 'removed'
     },
 
-    /** A transaction of 2 items: 4 write units. A repeat raises the versions once more, which does no harm. */
-    async updateSubscription(groupName: string, topicName: string, settings: SubscriptionSettings) {
-      const values = settingsAttributes(settings)
+    /**
+     * A transaction of 2 items, with a fail topic of 4: 2 write units each. A repeat raises the versions once more, which
+     * does no harm.
+     */
+    async updateSubscription(
+      groupName: string,
+      topicName: string,
+      { failTopicId, ...settings }: SubscriptionSettings & Pick<Subscription, 'failTopicId'>,
+    ) {
+      const hasFailTopic = failTopicId !== undefined
+      const values = { ...settingsAttributes(settings), ...(hasFailTopic && { failTopicId: num(failTopicId) }) }
       const answer = await requests.transact('updateSubscription', 'repeatable', [
         {
           Update: {
@@ -179,7 +208,9 @@ export function createGroups(context: RegistryContext): Groups {
             ...expressions({ UpdateExpression: setAll(values), ConditionExpression: exists }, values),
           },
         },
-        { Update: raiseCounters(TableName, groupName, ['metaVersion', 'version']) },
+        ...(hasFailTopic
+          ? [...tellOfSubscription(groupName, 'group'), recordAt(failTopicName(groupName, topicName), groupName)]
+          : [{ Update: raiseCounters(TableName, groupName, ['metaVersion', 'version']) }]),
       ])
       return answer.refused ? 'unknown_subscription' : 'updated'
     },

@@ -78,6 +78,7 @@ export const itemOfTopic = (topic: Topic): Item => ({
   topicId: num(topic.topicId),
   retentionMs: num(topic.retentionMs),
   createdAtMs: num(topic.createdAtMs),
+  ...(topic.failOf && { failOfGroup: str(topic.failOf.groupName), failOfTopic: str(topic.failOf.topicName) }),
 })
 
 export const topicOf = (item: Item): Topic => ({
@@ -85,6 +86,9 @@ export const topicOf = (item: Item): Topic => ({
   topicId: numOf(item, 'topicId'),
   retentionMs: numOf(item, 'retentionMs'),
   createdAtMs: numOf(item, 'createdAtMs'),
+  ...(item.failOfGroup && {
+    failOf: { groupName: strOf(item, 'failOfGroup'), topicName: strOf(item, 'failOfTopic') },
+  }),
 })
 
 export const itemOfQueue = (queue: Queue): Item => ({
@@ -172,6 +176,15 @@ export const settingsAttributes = (settings: SubscriptionSettings): Item => ({
   consumerBatchSize: num(settings.consumerBatchSize),
   pullBatchSize: num(settings.pullBatchSize),
   maxPullTimeSeconds: num(settings.maxPullTimeSeconds),
+  tag: str(settings.tag),
+  delayProcessTimeSeconds: num(settings.delayProcessTimeSeconds),
+  timeoutSeconds: num(settings.timeoutSeconds),
+  retryCount: num(settings.retryCount),
+  retryDelaySeconds: num(settings.retryDelaySeconds),
+  retryBackoffRate: num(settings.retryBackoffRate),
+  maxRetryDelaySeconds: num(settings.maxRetryDelaySeconds),
+  retryInPlace: bool(settings.retryInPlace),
+  trace: bool(settings.trace),
 })
 
 export const itemOfSubscription = (subscription: Subscription): Item => ({
@@ -179,6 +192,7 @@ export const itemOfSubscription = (subscription: Subscription): Item => ({
   groupName: str(subscription.groupName),
   topicName: str(subscription.topicName),
   topicId: num(subscription.topicId),
+  ...(subscription.failTopicId !== undefined && { failTopicId: num(subscription.failTopicId) }),
   ...settingsAttributes(subscription),
 })
 
@@ -186,10 +200,20 @@ export const subscriptionOf = (item: Item): Subscription => ({
   groupName: strOf(item, 'groupName'),
   topicName: strOf(item, 'topicName'),
   topicId: numOf(item, 'topicId'),
+  ...(item.failTopicId && { failTopicId: numOf(item, 'failTopicId') }),
   threadSize: numOf(item, 'threadSize'),
   consumerBatchSize: numOf(item, 'consumerBatchSize'),
   pullBatchSize: numOf(item, 'pullBatchSize'),
   maxPullTimeSeconds: numOf(item, 'maxPullTimeSeconds'),
+  tag: strOf(item, 'tag'),
+  delayProcessTimeSeconds: numOf(item, 'delayProcessTimeSeconds'),
+  timeoutSeconds: numOf(item, 'timeoutSeconds'),
+  retryCount: numOf(item, 'retryCount'),
+  retryDelaySeconds: numOf(item, 'retryDelaySeconds'),
+  retryBackoffRate: numOf(item, 'retryBackoffRate'),
+  maxRetryDelaySeconds: numOf(item, 'maxRetryDelaySeconds'),
+  retryInPlace: boolOf(item, 'retryInPlace'),
+  trace: boolOf(item, 'trace'),
 })
 
 export const itemOfQueueOffset = (offset: QueueOffset): Item => ({
@@ -197,6 +221,7 @@ export const itemOfQueueOffset = (offset: QueueOffset): Item => ({
   groupName: str(offset.groupName),
   queueOffsetId: num(offset.queueOffsetId),
   topicName: str(offset.topicName),
+  ...(offset.originTopicName !== undefined && { originTopicName: str(offset.originTopicName) }),
   queueId: num(offset.queueId),
   offset: num(offset.offset),
   offsetVersion: num(offset.offsetVersion),
@@ -213,6 +238,7 @@ export const queueOffsetOf = (item: Item): QueueOffset => ({
   groupName: strOf(item, 'groupName'),
   queueOffsetId: numOf(item, 'queueOffsetId'),
   topicName: strOf(item, 'topicName'),
+  ...(item.originTopicName && { originTopicName: strOf(item, 'originTopicName') }),
   queueId: numOf(item, 'queueId'),
   offset: numOf(item, 'offset'),
   offsetVersion: numOf(item, 'offsetVersion'),

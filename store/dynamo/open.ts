@@ -1,11 +1,14 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { type Clock, systemClock } from '../../core/protocol/clock.ts'
 import type { Store } from '../../core/store.ts'
+import { createClaims } from './claims.ts'
+import { createCommits } from './commits.ts'
 import { createConsumers } from './consumers.ts'
 import { createGroups } from './groups.ts'
 import { createLog } from './log.ts'
 import type { OnCapacity } from './meter.ts'
 import { createOffsets } from './offsets.ts'
+import { createRegistryContext } from './registry.ts'
 import { createRequests } from './requests.ts'
 import type { TableNames } from './tables.ts'
 import { createTopics } from './topics.ts'
@@ -25,12 +28,14 @@ export type DynamoStoreOptions = TableNames & {
 export function openDynamoStore(options: DynamoStoreOptions): Store {
   const { client, logTable, registryTable, onCapacity, clock = systemClock, random = Math.random } = options
   const requests = createRequests({ client, clock, random, onCapacity })
-  const registry = { requests, registryTable, random }
+  const registry = createRegistryContext(requests, registryTable, random)
   return {
     ...createLog({ requests, logTable }),
     ...createTopics(registry),
     ...createGroups(registry),
     ...createOffsets(registry),
+    ...createCommits(registry),
+    ...createClaims(registry),
     ...createConsumers(registry),
     async close() {
       client.destroy()

@@ -1,10 +1,47 @@
+import type { TransactWriteItem } from '@aws-sdk/client-dynamodb'
+import type { QueuePlace } from '../../core/store.ts'
 import { keys } from '../keys.ts'
 import { num } from './attributes.ts'
 import { exists, expressions } from './expressions.ts'
 import { itemKey } from './items.ts'
-import type { Requests } from './requests.ts'
+import type { Operation } from './meter.ts'
+import type { Effect, Requests, TransactionAnswer } from './requests.ts'
+import { createTurns } from './turns.ts'
 
-export type RegistryContext = { requests: Requests; registryTable: string; random: () => number }
+export type RegistryContext = {
+  requests: Requests
+  /** For what has a group's record, or its subscription's, in common: one after the other within this container. */
+  transactInTurn: (
+    operation: Operation,
+    effect: Effect,
+    groupName: string,
+    items: TransactWriteItem[],
+  ) => Promise<TransactionAnswer>
+  registryTable: string
+  random: () => number
+}
+
+/** Makes what the registry's operations have in common. */
+export function createRegistryContext(
+  requests: Requests,
+  registryTable: string,
+  random: () => number,
+): RegistryContext {
+  const inTurn = createTurns()
+  return {
+    requests,
+    transactInTurn: (operation, effect, groupName, items) =>
+      inTurn(groupName, () => requests.transact(operation, effect, items)),
+    registryTable,
+    random,
+  }
+}
+
+export const offsetKey = ({ groupName, queueOffsetId }: QueuePlace) =>
+  itemKey(keys.queueOffset(groupName, queueOffsetId))
+
+/** The part of an update that ends a claim, if there is one. */
+export const endClaim = 'REMOVE #claimant, #claimedUntilMs'
 
 export type GroupCounter = 'rbVersion' | 'metaVersion' | 'version' | 'rebalanceAsked'
 

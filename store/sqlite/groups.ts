@@ -1,6 +1,7 @@
 import { afterClaim, afterRenewal } from '../../core/group/claim.ts'
 import { afterCommit, afterReset, decideCommit } from '../../core/group/commit.ts'
 import { copyOf, kindOf } from '../../core/group/copy-names.ts'
+import { failTopicName, originOf, topicNamesOf } from '../../core/group/fail-topics.ts'
 import { afterMove } from '../../core/group/handover.ts'
 import { askRebalance, finishRebalance, raiseAssignment, raiseMeta } from '../../core/group/versions.ts'
 import type { Group, GroupCopy, Member, QueueOffset, Subscription } from '../../core/model.ts'
@@ -21,6 +22,7 @@ type GroupOperations = Pick<
   | 'createSubscription'
   | 'removeSubscription'
   | 'updateSubscription'
+  | 'readQueueOffset'
   | 'addQueueOffset'
   | 'removeQueueOffset'
   | 'askRebalance'
@@ -80,9 +82,12 @@ export function createGroups(database: Database, written: Records, durable: Reco
         return 'updated'
       }),
 
-    removeGroup: ({ name, origin }) =>
+    removeGroup: ({ name, origin, version, rebalanceAsked }) =>
       database.write(() => {
-        if (!written.delete(keys.group(name))) return 'unknown_group'
+        const group = written.get<Group>(keys.group(name))
+        if (!group) return 'unknown_group'
+        if (group.version !== version || group.rebalanceAsked !== rebalanceAsked) return 'conflict'
+        written.delete(keys.group(name))
         if (origin) written.delete(keys.copy(origin.groupName, name))
         written.delete(keys.name('group', name))
         written.delete(keys.awake(name))
@@ -121,7 +126,9 @@ export function createGroups(database: Database, written: Records, durable: Reco
         if (!group) return 'unknown_group'
         if (written.get(keys.subscription(groupName, topicName))) return 'exists'
         written.put(keys.subscription(groupName, topicName), subscription)
-        if (kind === 'group') written.put(keys.subscriber(topicName, groupName), {})
+        if (kind === 'group') {
+          for (const name of topicNamesOf(subscription)) written.put(keys.subscriber(name, groupName), {})
+        }
         tellOfSubscription(group, kind)
         return 'created'
       }),
@@ -130,21 +137,32 @@ export function createGroups(database: Database, written: Records, durable: Reco
       database.write(() => {
         const group = written.get<Group>(keys.group(groupName))
         if (!group || !written.delete(keys.subscription(groupName, topicName))) return 'unknown_subscription'
-        if (kind === 'group') written.delete(keys.subscriber(topicName, groupName))
+        if (kind === 'group') {
+          written.delete(keys.subscriber(topicName, groupName))
+          written.delete(keys.subscriber(failTopicName(groupName, topicName), groupName))
+        }
         tellOfSubscription(group, kind)
         return 'removed'
       }),
 
-    updateSubscription: (groupName, topicName, settings) =>
+    updateSubscription: (groupName, topicName, change) =>
       database.write(() => {
         const key = keys.subscription(groupName, topicName)
         const group = written.get<Group>(keys.group(groupName))
         const subscription = written.get<Subscription>(key)
         if (!group || !subscription) return 'unknown_subscription'
-        written.put(key, { ...subscription, ...settings })
-        written.put(keys.group(groupName), raiseMeta(group))
+        written.put(key, { ...subscription, ...change })
+        if (change.failTopicId === undefined) {
+          written.put(keys.group(groupName), raiseMeta(group))
+        } else {
+          written.put(keys.subscriber(failTopicName(groupName, topicName), groupName), {})
+          askAndWake(written, raiseMeta(group))
+        }
         return 'updated'
       }),
+
+    readQueueOffset: ({ groupName, queueOffsetId }) =>
+      database.read(() => durable.get<QueueOffset>(keys.queueOffset(groupName, queueOffsetId))),
 
     addQueueOffset: offset =>
       database.write(() => {
@@ -158,10 +176,11 @@ export function createGroups(database: Database, written: Records, durable: Reco
         return 'created'
       }),
 
-    removeQueueOffset: ({ groupName, topicName, queueId, queueOffsetId }, because) =>
+    removeQueueOffset: (offset, because) =>
       database.write(() => {
+        const { groupName, topicName, queueId, queueOffsetId } = offset
         const reason =
-          because === 'unsubscribed' ? keys.subscription(groupName, topicName) : keys.queue(topicName, queueId)
+          because === 'unsubscribed' ? keys.subscription(groupName, originOf(offset)) : keys.queue(topicName, queueId)
         if (written.get(reason)) return 'needed'
         // If it is gone, the group may have another place in the queue by now.
         if (written.delete(keys.queueOffset(groupName, queueOffsetId)))

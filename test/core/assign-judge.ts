@@ -21,7 +21,7 @@ export const ableFor = ({ members }: Case, { topicName }: AssignQueue) => [
 
 /** The score of an assignment. Throws if a queue has an owner that does not handle its topic, or none without need. */
 export function scoreOf(group: Case, assignment: Assignment): Score {
-  const counts = new Map<number, number>()
+  const counts = new Map(group.members.map(member => [member.consumerId, member.otherQueues ?? 0]))
   const countsPerTopic = new Map<string, number>()
   let moves = 0
   if (assignment.size !== group.queues.length) throw new Error('not as many queues as there are')
@@ -46,7 +46,8 @@ const sumOfSquares = (counts: Iterable<number>) => [...counts].reduce((sum, coun
 /** The least score that any assignment has, by trying them all. */
 export function bestScore(group: Case): Score {
   const choices = group.queues.map(queue => choicesFor(group, queue)).filter(choice => choice.length > 0)
-  const counts = new Map<string, number>()
+  const counts = new Map(group.members.map(member => [`${member.consumerId}`, member.otherQueues ?? 0]))
+  const others = sumOfSquares(counts.values())
   const countOf = (key: string) => counts.get(key) ?? 0
   let best: Score = [Number.POSITIVE_INFINITY, 0, 0]
   const place = (index: number, score: Score): void => {
@@ -60,7 +61,7 @@ export function bestScore(group: Case): Score {
       counts.set(owner, has).set(share, hasOfTopic)
     }
   }
-  place(0, [0, 0, 0])
+  place(0, [others, 0, 0])
   return best
 }
 
@@ -102,13 +103,14 @@ type Pass = { from: string; to: string; change: Score }
 function passesOf(group: Case, assignment: Assignment): Pass[] {
   const passes: Pass[] = []
   const topicNames = new Set(group.queues.map(queue => queue.topicName))
-  for (const { consumerId, topicNames: handled } of group.members) {
+  for (const { consumerId, topicNames: handled, otherQueues = 0 } of group.members) {
     const member = `member ${consumerId}`
     const hasIt = ({ queueId }: AssignQueue) => assignment.get(queueId) === consumerId
     const hadIt = ({ queueId }: AssignQueue) => group.current.get(queueId) === consumerId
     const count = group.queues.filter(hasIt).length
-    passes.push({ from: member, to: 'in all', change: [2 * count + 1, 0, 0] })
-    if (count > 0) passes.push({ from: 'in all', to: member, change: [1 - 2 * count, 0, 0] })
+    const inAll = count + otherQueues
+    passes.push({ from: member, to: 'in all', change: [2 * inAll + 1, 0, 0] })
+    if (count > 0) passes.push({ from: 'in all', to: member, change: [1 - 2 * inAll, 0, 0] })
     for (const topicName of topicNames) {
       if (!handled.includes(topicName)) continue
       const ofTopic = group.queues.filter(queue => queue.topicName === topicName)

@@ -29,6 +29,15 @@ describe('an assignment is as even as can be, then as even per topic as can be, 
     for (let run = 0; run < 10_000; run++) assertBest(randomGroup(random, { members: 4, topics: 3, queues: 7 }))
   })
 
+  test('for groups whose members have other queues beside, which count for what is even', () => {
+    const random = seededRandom(4)
+    for (let run = 0; run < 3_000; run++) assertBest(withOthers(random, { members: 4, topics: 3, queues: 7 }))
+    for (let run = 0; run < 100; run++) {
+      const group = withOthers(random, { members: 20, topics: 10, queues: 300 })
+      assert.ok(!canBeBetter(group, assign(group)), `run ${run}`)
+    }
+  })
+
   test('for groups that members join and leave and queues are added to, each from what was assigned before', () => {
     const random = seededRandom(2)
     for (let walk = 0; walk < 300; walk++) {
@@ -70,6 +79,12 @@ function* allGroups(memberCount: number, queueCount: number): Generator<Case> {
 function tuples<T>(values: readonly T[], length: number): T[][] {
   if (length === 0) return [[]]
   return tuples(values, length - 1).flatMap(rest => values.map(value => [...rest, value]))
+}
+
+function withOthers(random: () => number, most: { members: number; topics: number; queues: number }): Case {
+  const group = randomGroup(random, most)
+  const otherQueues = () => Math.floor((random() * most.queues) / 2)
+  return { ...group, members: group.members.map(member => ({ ...member, otherQueues: otherQueues() })) }
 }
 
 /** Some topics have more queues than others, some members handle more topics, and some had more queues, than others. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import { hashKey } from '../../core/log/placement.ts'
 import type { Store } from '../../core/store.ts'
-import { tick } from '../../core/tick.ts'
+import { type TickReport, tick } from '../../core/tick.ts'
 import {
   assertSettled,
   groupName,
@@ -18,7 +18,7 @@ import {
   watchGroup,
 } from '../group/groups.ts'
 import { createContainer, makeTopic, send } from '../log/containers.ts'
-import { consumerOf, groupOf, memberOf, subscriptionOf, topicOf } from '../store/contract.ts'
+import { consumerOf, groupOf, memberOf, offsetOf, subscriptionOf, topicOf } from '../store/contract.ts'
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts'
 import { explore } from './explore.ts'
 import { intercept, scriptStore } from './scripted-store.ts'
@@ -45,8 +45,52 @@ describe('a tick', () => {
   test('finishes a rebalance that was asked for', async () => {
     await makeGroup(store, { owners: [1, 1], members: [1, 2] })
     const report = await run()
-    assert.deepEqual(report, { groups: 1, topics: 0, failed: [] })
+    assert.deepEqual(report, { groups: 1, topics: 0, unhandled: [], stalled: [], failed: [] })
     assertSettled(await read(store))
+  })
+
+  test('reports the topics that no member of a running group has a handler for', async () => {
+    await makeGroup(store, { owners: [0, 0], members: [] })
+    await join(store, 1, ['bills'])
+    const { unhandled } = await run()
+    assert.deepEqual(unhandled, [{ groupName, topicNames: [topicName] }])
+    await join(store, 2)
+    assert.deepEqual((await run()).unhandled, [])
+  })
+
+  test('reports every quarter of an hour the queues with messages that nobody gets on with', async () => {
+    const topic = await makeTopic(store, 2)
+    const queueId = topic.queueIds[0] ?? 0
+    await store.createGroup(groupOf(groupName))
+    await store.createSubscription(subscriptionOf(groupName, topic.name))
+    for (const id of topic.queueIds) {
+      await store.addQueueOffset({ ...offsetOf(groupName, id), topicName: topic.name })
+    }
+    await join(store, 1, [topic.name])
+    const container = createContainer(store, { clock })
+    await send(container, topic.name, ['a'], { toQueue: queueId })
+    const reports: TickReport['stalled'][] = []
+    for (let minute = 0; minute < 60; minute++) {
+      clock.step(60_000)
+      await store.heartbeat(1, clock.now())
+      reports.push((await run()).stalled)
+    }
+    const found = reports.filter(stalled => stalled.length > 0)
+    assert.deepEqual(found.at(-1), [{ groupName, topicName: topic.name, queueId }])
+    assert.ok(found.length >= 3 && found.length <= 4, `${found.length} reports`)
+    const { offsetVersion } = (await read(store)).offsets.find(offset => offset.queueId === queueId) ?? {}
+    const commit = { groupName, queueOffsetId: queueId, offsetVersion: offsetVersion ?? 0, offset: 1, release: false }
+    assert.equal((await store.commitOffset({ ...commit, nowMs: clock.now() })).outcome, 'advanced')
+    for (let minute = 0; minute < 15; minute++) {
+      clock.step(60_000)
+      await store.heartbeat(1, clock.now())
+      assert.deepEqual((await run()).stalled, [])
+    }
+  })
+
+  test('reports nothing of a group that nobody runs', async () => {
+    await makeGroup(store, { owners: [1, 1], members: [] })
+    assert.deepEqual((await run()).unhandled, [])
   })
 
   test('gives up dead members, and their queues to the living', async () => {
@@ -200,7 +244,7 @@ describe('a tick', () => {
         async judge({ one, other }) {
           assert.deepEqual(
             [one, other],
-            [1, 2].map(() => ({ groups: 1, topics: 0, failed: [] })),
+            [1, 2].map(() => ({ groups: 1, topics: 0, unhandled: [], stalled: [], failed: [] })),
           )
           const after = await read(store)
           assertSettled(after)

@@ -9,8 +9,8 @@ import { kindOf } from '../../core/group/copy-names.ts'
 import { rebalance } from '../../core/group/rebalance.ts'
 import type { GroupMode, GroupSnapshot } from '../../core/model.ts'
 import { consumerOf, groupOf, queueOf, topicOf } from '../store/contract.ts'
-import { groupName, nowMs, topicName } from './groups.ts'
-import { type Ended, exploreOperators, newest, type OperatorScene } from './operators.ts'
+import { assertPlaces, groupName, nowMs, topicName } from './groups.ts'
+import { type Ended, exploreOperators, newest, type OperatorScene, publishedLater } from './operators.ts'
 
 const joins = (consumerId: number, subEnv?: string) => async (core: Core) => {
   const joining = { consumerId, ...(subEnv && { subEnv }), consumerGroupNames: { [groupName]: [topicName] } }
@@ -63,16 +63,18 @@ async function judgeCopies({ core: { store } }: Ended, expected: Expected) {
     return snapshot
   }
   const origin = await readKnown(groupName)
-  const topic = await store.readTopic(topicName)
   const copies = await Promise.all(origin.copies.map(({ copyName }) => readKnown(copyName)))
   for (const copy of copies) {
     const settings = ({ subscriptions }: GroupSnapshot) =>
-      subscriptions.map(({ groupName: _group, ...subscription }) => subscription)
+      subscriptions.map(({ groupName: _group, failTopicId, ...subscription }) => {
+        return { ...subscription, hasFailTopic: failTopicId !== undefined }
+      })
     assert.deepEqual(settings(copy), settings(origin))
-    const queueIds = origin.subscriptions.length > 0 ? topic?.queues.map(queue => queue.queueId) : []
-    assert.deepEqual(copy.offsets.map(offset => offset.queueId).sort(), queueIds?.sort())
-    for (const { queueId, offset, consumerId } of copy.offsets) {
-      assert.ok(expected.places(queueId).includes(offset), `queue ${queueId} at ${offset}`)
+    await assertPlaces(store, copy)
+    for (const { queueId, originTopicName, offset, consumerId } of copy.offsets) {
+      // Fail topics are made with the copies, at whatever time.
+      const places = originTopicName === undefined ? expected.places(queueId) : [newest, newest + publishedLater]
+      assert.ok(places.includes(offset), `queue ${queueId} at ${offset}`)
       if (kindOf(copy.group) === 'consumer_copy') {
         assert.deepEqual(copy.group.origin, { groupName, consumerId })
       }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import type { Core } from '../../core/core.ts'
-import { assignQueues } from '../../core/group/assign.ts'
+import { topicNamesOf } from '../../core/group/fail-topics.ts'
 import { headingFor } from '../../core/group/handover.ts'
+import { planOwners } from '../../core/group/plan.ts'
 import type { GroupSnapshot, QueueOffset } from '../../core/model.ts'
 import type { Store } from '../../core/store.ts'
 import { openDatabase } from '../../store/sqlite/database.ts'
@@ -96,11 +97,21 @@ export const ownersOf = ({ offsets }: GroupSnapshot) => offsets.map(headingFor)
 
 /** Nothing is owed, and every queue is where it belongs, or on its way: to a member that handles its topic, evenly. */
 export function assertSettled(snapshot: GroupSnapshot): void {
-  const { group, members, offsets } = snapshot
+  const { group, offsets } = snapshot
   assert.equal(group.rebalanceDone, group.rebalanceAsked, 'a rebalance is owed')
   const current = new Map(offsets.map(offset => [offset.queueId, headingFor(offset)]))
-  assert.deepEqual(assignQueues(members, offsets, current), current, 'the assignment is not what it should be')
+  assert.deepEqual(sorted(planOwners(snapshot, offsets)), sorted(current), 'the assignment is not what it should be')
   for (const offset of offsets) assert.ok(offset.rbVersion <= group.rbVersion, 'a queue is ahead of its group')
+}
+
+const sorted = (owners: Map<number, number>) => [...owners].toSorted(([a], [b]) => a - b)
+
+/** It has a place in each queue of its topics and of their fail topics, and nowhere else. */
+export async function assertPlaces(store: Store, { subscriptions, offsets }: GroupSnapshot): Promise<void> {
+  const topics = await Promise.all(subscriptions.flatMap(topicNamesOf).map(name => store.readTopic(name)))
+  const wanted = topics.flatMap(topic => topic?.queues ?? []).map(({ topicName, queueId }) => `${topicName} ${queueId}`)
+  const found = offsets.map(({ topicName, queueId }) => `${topicName} ${queueId}`)
+  assert.deepEqual(found.toSorted(), wanted.toSorted())
 }
 
 /**

@@ -27,7 +27,7 @@ export type Ended = { core: Core; results: Record<string, unknown>; hasFailed: b
 
 /** How many messages there are in each queue. */
 export const newest = 10
-const publishedLater = 5
+export const publishedLater = 5
 
 const clock = createManualClock(nowMs)
 

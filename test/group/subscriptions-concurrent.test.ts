@@ -3,9 +3,10 @@ import { describe, test } from 'node:test'
 import { addQueues } from '../../core/admin/queues.ts'
 import { subscribe, unsubscribe } from '../../core/admin/subscriptions.ts'
 import type { Core } from '../../core/core.ts'
+import { failTopicName } from '../../core/group/fail-topics.ts'
 import { rebalance } from '../../core/group/rebalance.ts'
 import { groupOf, offsetOf, queueOf, topicOf } from '../store/contract.ts'
-import { assertSettled, groupName, join, makeGroup, read, topicName } from './groups.ts'
+import { assertPlaces, assertSettled, groupName, join, makeGroup, read, topicName } from './groups.ts'
 import { exploreOperators, newest, type OperatorScene } from './operators.ts'
 
 /** A topic of two queues, and a group that does not subscribe to it, with a member. */
@@ -31,6 +32,8 @@ async function halfEnded(core: Core) {
   await core.store.addQueueOffset(offsetOf(groupName, 2, left))
 }
 
+const failName = failTopicName(groupName, topicName)
+
 const subscribes = (core: Core) => subscribe(core, groupName, topicName, {})
 /** There may be nothing to end. */
 const unsubscribes = (core: Core) =>
@@ -43,13 +46,14 @@ const adds = (core: Core) => addQueues(core, topicName, { count: 1 })
 /** Subscribed with a place in each queue, at what it should be, and with the member; or not at all. */
 async function judgeOneOrTheOther({ store }: Core, wanted: (queueId: number) => number[] = () => [newest]) {
   const snapshot = await read(store)
-  const topic = await store.readTopic(topicName)
-  const isSubscribed = snapshot.subscriptions.length > 0
+  const [subscription] = snapshot.subscriptions
+  const isSubscribed = subscription !== undefined
+  const [topic, failTopic] = await Promise.all([topicName, failName].map(name => store.readTopic(name)))
   assert.deepEqual(topic?.groupNames, isSubscribed ? [groupName] : [])
-  assert.deepEqual(
-    snapshot.offsets.map(offset => offset.queueId).sort(),
-    isSubscribed ? topic?.queues.map(queue => queue.queueId).sort() : [],
-  )
+  // Where the group subscribed by hand, without one, there is none.
+  assert.deepEqual(failTopic?.groupNames ?? [], subscription?.failTopicId === undefined ? [] : [groupName])
+  if (subscription?.failTopicId !== undefined) assert.equal(failTopic?.topic.topicId, subscription.failTopicId)
+  await assertPlaces(store, snapshot)
   assertSettled(snapshot)
   for (const { queueId, offset, consumerId, isStopped } of snapshot.offsets) {
     assert.ok(wanted(queueId).includes(offset), `queue ${queueId} at ${offset}`)
@@ -57,6 +61,9 @@ async function judgeOneOrTheOther({ store }: Core, wanted: (queueId: number) => 
   }
   return isSubscribed
 }
+
+/** It goes on where it was; its fail topic begins at now. */
+const wantedOfRunning = (queueId: number) => [queueId <= 2 ? 5 : newest]
 
 const scenes: Record<string, OperatorScene> = {
   'the same request twice': {
@@ -78,6 +85,16 @@ const scenes: Record<string, OperatorScene> = {
     before: halfEnded,
     acts: { unsubscribes, subscribes },
     judge: ({ core }) => judgeOneOrTheOther(core),
+  },
+  'a subscription that has no fail topic yet gets one from two at once': {
+    before: running,
+    acts: { subscribes, again: subscribes },
+    judge: async ({ core }) => assert.ok(await judgeOneOrTheOther(core, wantedOfRunning)),
+  },
+  'a subscription that has no fail topic yet gets one while a rebalance runs': {
+    before: running,
+    acts: { subscribes, rebalances },
+    judge: async ({ core }) => assert.ok(await judgeOneOrTheOther(core, wantedOfRunning)),
   },
   'an end of the subscription while a rebalance runs': {
     before: running,
@@ -124,6 +141,19 @@ describe('a request that dies', () => {
     t.diagnostic(`${plays} plays, ${ends} ends`)
   })
 
+  test('and was to give a subscription its fail topic has done it or not, and is finished by the same again', async t => {
+    const { plays, ends } = await exploreOperators({
+      before: running,
+      acts: { subscribes },
+      failures: 1,
+      judge: async ({ core }) => {
+        await subscribes(core)
+        assert.ok(await judgeOneOrTheOther(core, wantedOfRunning))
+      },
+    })
+    t.diagnostic(`${plays} plays, ${ends} ends`)
+  })
+
   test('and was to unsubscribe is finished by the same again, or by a new subscription, which begins at now', async t => {
     for (const repeat of [unsubscribes, subscribes]) {
       const { plays, ends } = await exploreOperators({
@@ -133,7 +163,8 @@ describe('a request that dies', () => {
         judge: async ({ core }) => {
           const wasEnded = (await read(core.store)).subscriptions.length === 0
           await repeat(core)
-          await judgeOneOrTheOther(core, () => [wasEnded || repeat === unsubscribes ? newest : 5])
+          const isOld = (queueId: number) => queueId <= 2 && repeat === subscribes && !wasEnded
+          await judgeOneOrTheOther(core, queueId => [isOld(queueId) ? 5 : newest])
         },
       })
       t.diagnostic(`${plays} plays, ${ends} ends`)

@@ -24,6 +24,7 @@ for (const { name, folder } of bundle(outdir)) {
     assert.deepEqual(readdirSync(folder), ['index.js'])
     const env = {
       [envNames.logTable]: 'log',
+      [envNames.serviceName]: 'Pmq',
       [envNames.registryTable]: 'registry',
       [envNames.bus]: 'bus',
       AWS_REGION: 'eu-central-1',

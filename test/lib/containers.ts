@@ -39,7 +39,7 @@ export async function startContainers(endpoint: string, clock: Clock) {
     consume: httpHandler(functions.consume.core, consumeRoutes, consumeOptions),
     admin: httpHandler(functions.admin.core, adminRoutes),
   }
-  const handleTick = tickHandler(functions.tick.core)
+  const handleTick = tickHandler(functions.tick.core, 'Pmq')
   const called = new Set<EndpointName>()
 
   return {

@@ -84,6 +84,11 @@ async function useEverything({ call, tick }: Containers, advance: (ms: number) =
   const polled = await call('getConsumerGroupPolling', { ...client, consumerId, consumerGroupVersion: { g: 0 } })
   const [queue] = Object.values<Record<string, number>>(polled.consumerGroups.g.queues)
   await call('pullData', { ...client, ...queue, consumerGroupName: 'g', offsetStart: 0, offsetEnd: 50 })
+  await call('publishAndUpdateResultFailMsg', {
+    ...client,
+    ...queue,
+    failMsg: { topicName: 'g_t_fail', msgs: [{ body: 'one', retryCount: 1 }] },
+  })
   await call('commitOffset', { ...client, queueOffsets: [{ ...queue, offset: 1 }] })
   await call('commitOffset', { ...client, queueOffsets: [{ ...queue, offset: 1 }], flag: 1 })
   await call('getMessageCount', { ...client, consumerGroupName: 'g', topics: ['t'] })

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { Match } from 'aws-cdk-lib/assertions'
 import { type Endpoint, endpoints } from '../../core/protocol/endpoints.ts'
-import { envNames } from '../../functions/edge/env.ts'
+import { envNames, metricNames } from '../../functions/edge/env.ts'
 import type { PmqProps } from '../../lib/pmq.ts'
 import { statementsOf } from './statements.ts'
 import { synthesize } from './synthesize.ts'
@@ -65,6 +66,32 @@ suite('tables', () => {
   })
 })
 
+suite('alarms', () => {
+  test('call an operator over SNS, at the beginning and at the end, and name their paragraph', () => {
+    const [topicId] = Object.keys(template.findResources('AWS::SNS::Topic'))
+    const alarms = Object.values(template.findResources('AWS::CloudWatch::Alarm'))
+    assert.ok(alarms.length > 0)
+    const operations = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+    for (const { Properties } of alarms) {
+      assert.deepEqual(Properties.AlarmActions, [{ Ref: topicId }])
+      assert.deepEqual(Properties.OKActions, [{ Ref: topicId }])
+      const paragraph = /docs\/operations\.md, "(.+)"/.exec(Properties.AlarmDescription)?.[1]
+      assert.ok(operations.includes(`### ${paragraph}\n`), Properties.AlarmDescription)
+    }
+  })
+
+  test('look at metrics that the tick writes, of their own stack, and take none for well', () => {
+    for (const MetricName of [metricNames.unhandledTopics, metricNames.stalledQueues]) {
+      template.hasResourceProperties('AWS::CloudWatch::Alarm', {
+        Namespace: metricNames.namespace,
+        MetricName,
+        Dimensions: [{ Name: 'service', Value: 'Pmq' }],
+        TreatMissingData: 'notBreaching',
+      })
+    }
+  })
+})
+
 suite('functions', () => {
   test('run Node 24 on arm64, as CommonJS with one handler', () => {
     for (const [id, lambda] of Object.entries(template.findResources('AWS::Lambda::Function'))) {
@@ -115,7 +142,12 @@ suite('functions', () => {
   test('are told their tables, and the bus only where they may speak on it', () => {
     const tables = { [envNames.logTable]: { Ref: logTable }, [envNames.registryTable]: { Ref: registryTable } }
     const busToo = { ...tables, [envNames.bus]: { Ref: bus } }
-    const expected = { publish: tables, consume: busToo, admin: busToo, tick: tables }
+    const expected = {
+      publish: tables,
+      consume: busToo,
+      admin: busToo,
+      tick: { ...tables, [envNames.serviceName]: 'Pmq' },
+    }
     for (const [name, variables] of Object.entries(expected)) assert.deepEqual(environmentOf(name), variables, name)
   })
 

@@ -2,16 +2,20 @@ import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import fc from 'fast-check'
 import { createBuffer } from '../../sdk/src/worker/buffer.ts'
+import { createGauge } from '../../sdk/src/worker/gauge.ts'
 
-const options = { topicName: 'orders', queueId: 7, maxMessages: 100, maxBytes: 1_000_000 }
+function make(bounds: { maxMessages?: number; maxBytes?: number } = {}) {
+  const gauge = createGauge({ maxMessages: 100, maxBytes: 1_000_000, ...bounds })
+  return { gauge, buffer: createBuffer({ topicName: 'orders', queueId: 7, gauge }) }
+}
 
 const batch = (offset: number, bodies: string[]) => ({ offset, time: 5, msgs: bodies.map(body => ({ body })) })
 const fill = (offset: number, count: number) => batch(offset, new Array<string>(count).fill('x'))
 
 suite('the buffer', () => {
   test('gives out whole messages, with empty texts where the publisher gave none', () => {
-    const buffer = createBuffer(options)
-    buffer.add({ offset: 3, time: 5, msgs: [{ body: 'a', key: 'k', head: { n: 'v' }, tag: 't' }, { body: 'b' }] }, 0)
+    const { buffer } = make()
+    buffer.add({ offset: 3, time: 5, msgs: [{ body: 'a', key: 'k', head: { n: 'v' }, tag: 't' }, { body: 'b' }] }, 0, 0)
     const common = { topicName: 'orders', queueId: 7, bizId: '', traceId: '', retryCount: 0, publishedAtMs: 5 }
     assert.deepEqual(buffer.take(10), [
       { ...common, offset: 3, key: 'k', tag: 't', head: { n: 'v' }, body: 'a' },
@@ -20,30 +24,30 @@ suite('the buffer', () => {
   })
 
   test('wants more until it is full, and then not before it is half empty', () => {
-    const buffer = createBuffer(options)
-    buffer.add(fill(1, 99), 0)
-    assert.equal(buffer.wantsMore, true)
-    buffer.add(fill(100, 1), 0)
-    assert.equal(buffer.wantsMore, false)
+    const { buffer, gauge } = make()
+    buffer.add(fill(1, 99), 0, 0)
+    assert.equal(gauge.wantsMore, true)
+    buffer.add(fill(100, 1), 0, 0)
+    assert.equal(gauge.wantsMore, false)
     buffer.take(49)
-    assert.equal(buffer.wantsMore, false)
+    assert.equal(gauge.wantsMore, false)
     buffer.take(1)
-    assert.equal(buffer.wantsMore, true)
+    assert.equal(gauge.wantsMore, true)
   })
 
   test('is full as well when its texts are too many', () => {
-    const buffer = createBuffer({ ...options, maxBytes: 1_000 })
-    buffer.add(batch(1, ['x'.repeat(500), 'x'.repeat(500)]), 0)
-    assert.equal(buffer.wantsMore, false)
+    const { buffer, gauge } = make({ maxBytes: 1_000 })
+    buffer.add(batch(1, ['x'.repeat(500), 'x'.repeat(500)]), 0, 0)
+    assert.equal(gauge.wantsMore, false)
     buffer.take(2)
-    assert.deepEqual([buffer.wantsMore, buffer.bytes], [true, 0])
+    assert.deepEqual([gauge.wantsMore, gauge.bytes], [true, 0])
   })
 
   test('a batch that cannot be read leaves it as it was', () => {
-    const buffer = createBuffer(options)
-    buffer.add(fill(1, 2), 0)
-    assert.throws(() => buffer.add({ offset: 3, time: 5, msgs: JSON.parse('[{"body":"a"},null,{}]') }, 0))
-    assert.equal(buffer.messages, 2)
+    const { buffer, gauge } = make()
+    buffer.add(fill(1, 2), 0, 0)
+    assert.throws(() => buffer.add({ offset: 3, time: 5, msgs: JSON.parse('[{"body":"a"},null,{}]') }, 0, 0))
+    assert.equal(gauge.messages, 2)
     assert.deepEqual(
       buffer.take(10).map(({ offset }) => offset),
       [1, 2],
@@ -58,7 +62,7 @@ suite('the buffer', () => {
     const scenario = fc.record({ skip: fc.nat({ max: 7 }), steps: fc.array(step, { maxLength: 80 }) })
     fc.assert(
       fc.property(scenario, ({ skip, steps }) => {
-        const buffer = createBuffer(options)
+        const { buffer, gauge } = make()
         let added = 0
         let taken = 0
         for (const { add, take } of steps) {
@@ -72,6 +76,7 @@ suite('the buffer', () => {
                 Array.from({ length: add }, (_, index) => `${added + index + 1}`),
               ),
               firstIndex,
+              0,
             )
             added += add
           } else {
@@ -82,8 +87,8 @@ suite('the buffer', () => {
               assert.equal(message.body, `${taken}`)
             }
           }
-          assert.equal(buffer.messages, added - taken)
-          assert.equal(buffer.bytes === 0, buffer.messages === 0)
+          assert.equal(gauge.messages, added - taken)
+          assert.equal(gauge.bytes === 0, gauge.messages === 0)
         }
       }),
     )

@@ -1,24 +1,36 @@
 import { createClient } from '../../sdk/src/client.ts'
+import type { ClientOptions } from '../../sdk/src/client-options.ts'
 import type { ConsumerOptions } from '../../sdk/src/consumer-options.ts'
 import { PmqClientError } from '../../sdk/src/errors.ts'
 import type { ClientEvent } from '../../sdk/src/events.ts'
 import type { Message, MessageHandler } from '../../sdk/src/message.ts'
 import type { Transport } from '../../sdk/src/transport.ts'
+import type { Settings } from './fake-groups.ts'
 import { createFakeService } from './fake-service.ts'
 import { createManualClock, seededRandom } from './manual-clock.ts'
 
-export type Settings = { threadSize?: number; consumerBatchSize?: number; maxPullTime?: number; stopFlag?: 0 | 1 }
-
 /** A service with topic `orders`, group `billing`, and as many consumers of it as a test makes. */
-export function setUp({ queues = 2, settings = {} }: { queues?: number; settings?: Settings } = {}) {
+export function setUp({
+  queues = 2,
+  settings = {},
+  hasFailTopics = false,
+}: {
+  queues?: number
+  settings?: Partial<Settings>
+  hasFailTopics?: boolean
+} = {}) {
   const clock = createManualClock()
   const service = createFakeService(clock)
   const queueIds = service.log.createTopic('orders', queues)
-  service.groups.createGroup('billing', ['orders'], settings)
+  service.groups.createGroup('billing', ['orders'], settings, hasFailTopics)
   let seed = 0
 
   /** A client of its own, as another process would have. */
-  function consumer(handler: MessageHandler, options: Partial<ConsumerOptions> = {}) {
+  function consumer(
+    handler: MessageHandler,
+    options: Partial<ConsumerOptions> = {},
+    clientOptions: ClientOptions = {},
+  ) {
     const events: ClientEvent[] = []
     /** Between this client alone and the service; a process that was killed is for ever cut off. */
     const network = { isCut: false }
@@ -33,6 +45,7 @@ export function setUp({ queues = 2, settings = {} }: { queues?: number; settings
       clock,
       random: seededRandom(++seed),
       onEvent: event => events.push(event),
+      ...clientOptions,
     })
     const made = client.consumer({ groupName: 'billing', topics: { orders: handler }, ...options })
     const types = () => events.map(({ type }) => type)

@@ -1,29 +1,61 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
+import type { CallResult } from '../../sdk/src/consumer-listeners.ts'
+import { PmqClientError } from '../../sdk/src/errors.ts'
 import type { HandlerContext, Message, MessageHandler } from '../../sdk/src/message.ts'
-import { createDispatch } from '../../sdk/src/worker/dispatch.ts'
+import {
+  createDispatch,
+  type DispatchDeps,
+  type DispatchSettings,
+  type FailedCall,
+} from '../../sdk/src/worker/dispatch.ts'
 import { createManualClock, settle } from './manual-clock.ts'
 
-function begin(handler: MessageHandler, { messages = 20, threadSize = 1, consumerBatchSize = 1 } = {}) {
-  const clock = createManualClock()
+type Options = { messages?: number; settings?: Partial<DispatchSettings> } & Partial<
+  Pick<DispatchDeps<undefined>, 'leaving' | 'bringAway' | 'preHandle' | 'postHandle' | 'trace'>
+>
+
+const settingsOf = (settings: Partial<DispatchSettings> = {}) => {
+  return { threadSize: 1, consumerBatchSize: 1, timeout: 0, ...settings }
+}
+const offsetsOf = (messages: readonly Message[]) => messages.map(({ offset }) => offset)
+
+function begin(
+  handler: MessageHandler,
+  { messages = 20, settings, ...options }: Options = {},
+  clock = createManualClock(),
+) {
   const waiting = Array.from({ length: messages }, (_, index) => ({ offset: index + 1 }) as Message)
-  const finished: number[] = []
-  const failed: { first: number | undefined; failures: number; error: unknown; retryInMs: number | undefined }[] = []
-  const dispatch = createDispatch<number>(
+  const finished: number[][] = []
+  const failed: FailedCall[] = []
+  const slow: [number[], number][] = []
+  const dispatch = createDispatch<undefined>(
     {
       handler,
-      queue: { groupName: 'g', topicName: 'orders', queueId: 7 },
-      take: max => waiting.splice(0, max),
-      started: lastOffset => lastOffset,
-      finished: lastOffset => finished.push(lastOffset),
-      onFailed: ({ messages: [first], ...failure }) => failed.push({ first: first?.offset, ...failure }),
+      queue: { groupName: 'g', topicName: 'orders', queueId: 7, commit: () => Promise.reject(new Error('none')) },
+      take(max) {
+        const taken = waiting.splice(0, max)
+        return taken.length > 0 ? { messages: taken, mark: undefined } : undefined
+      },
+      finished: done => finished.push(offsetsOf(done)),
+      stillOpen: open => open,
+      leaving: () => [],
+      bringAway: () => assert.fail(),
+      onFailed: failure => failed.push(failure),
+      onIdle: () => undefined,
+      onSlow: (calls, runningMs) => slow.push([offsetsOf(calls), runningMs]),
+      preHandle: undefined,
+      postHandle: undefined,
+      trace: { isOn: false, tell: () => assert.fail() },
+      warnTimeoutMs: 300_000,
       clock,
       random: () => 0,
+      ...options,
     },
-    { threadSize, consumerBatchSize },
+    settingsOf(settings),
   )
   dispatch.pump()
-  return { clock, waiting, finished, failed, dispatch }
+  return { clock, waiting, finished, failed, slow, dispatch }
 }
 
 /** A handler as JavaScript may have it. */
@@ -43,7 +75,7 @@ function controlled() {
 suite('dispatching', () => {
   test('runs up to threadSize calls at once, each with up to consumerBatchSize messages, in offset order', async () => {
     const { calls, handler, offsets } = controlled()
-    begin(handler, { messages: 7, threadSize: 2, consumerBatchSize: 3 })
+    begin(handler, { messages: 7, settings: { threadSize: 2, consumerBatchSize: 3 } })
     await settle()
     assert.deepEqual(offsets(), [
       [1, 2, 3],
@@ -56,7 +88,7 @@ suite('dispatching', () => {
 
   test('starts no more calls than there are messages for', async () => {
     const { handler, offsets } = controlled()
-    begin(handler, { messages: 4, threadSize: 50, consumerBatchSize: 3 })
+    begin(handler, { messages: 4, settings: { threadSize: 50, consumerBatchSize: 3 } })
     await settle()
     assert.deepEqual(offsets(), [[1, 2, 3], [4]])
   })
@@ -71,7 +103,8 @@ suite('dispatching', () => {
 
   const endings: [string, MessageHandler][] = [
     ['returns nothing', () => undefined],
-    ['returns a value', untyped(() => 'done')],
+    ['returns null', untyped(() => null)],
+    ['returns an empty array', () => []],
     ['resolves', async () => undefined],
     // biome-ignore lint/suspicious/noThenProperty: a promise of another library.
     ['returns a thenable that is no promise', untyped(() => ({ then: (resolve: () => void) => resolve() }))],
@@ -80,7 +113,7 @@ suite('dispatching', () => {
     test(`messages are done when the handler ${what}`, async () => {
       const { finished } = begin(handler, { messages: 3 })
       await settle()
-      assert.deepEqual(finished, [1, 2, 3])
+      assert.deepEqual(finished, [[1], [2], [3]])
     })
   }
 
@@ -110,10 +143,13 @@ suite('dispatching', () => {
         for (const { offset } of messages) seen.push(offset)
         return messages[0]?.offset === 1 && left-- > 0 ? fail() : undefined
       })
-      const { clock, finished, failed } = begin(handler, { messages: 4, consumerBatchSize: 2 })
+      const { clock, finished, failed } = begin(handler, { messages: 4, settings: { consumerBatchSize: 2 } })
       await clock.advance(10_000)
       assert.deepEqual(seen, [1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 3, 4])
-      assert.deepEqual(finished, [2, 4])
+      assert.deepEqual(finished, [
+        [1, 2],
+        [3, 4],
+      ])
       assert.equal(failed.length, 4)
     })
   }
@@ -129,7 +165,7 @@ suite('dispatching', () => {
       [100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000, 30_000],
     )
     assert.deepEqual(
-      failed.slice(0, 3).map(({ first, failures }) => [first, failures]),
+      failed.slice(0, 3).map(({ failed: [first], failures }) => [first?.offset, failures]),
       [
         [1, 1],
         [1, 2],
@@ -139,18 +175,18 @@ suite('dispatching', () => {
     isFailing = false
     await clock.advance(30_000)
     isFailing = true
-    assert.equal(failed.filter(({ first }) => first !== 1).length, 0)
+    assert.equal(failed.filter(({ failed: [first] }) => first?.offset !== 1).length, 0)
   })
 
   test('a failing call keeps its slot: with one slot the order stays strict, with more the others go on', async () => {
     for (const [threadSize, expected] of [
       [1, []],
-      [2, [2, 3, 4, 5]],
+      [2, [[2], [3], [4], [5]]],
     ] as const) {
       const handler: MessageHandler = ([message]) => {
         if (message?.offset === 1) throw new Error('no')
       }
-      const { clock, finished, dispatch } = begin(handler, { messages: 5, threadSize })
+      const { clock, finished, dispatch } = begin(handler, { messages: 5, settings: { threadSize } })
       await clock.advance(5_000)
       assert.deepEqual(finished, expected)
       assert.equal(dispatch.running, 1)
@@ -166,7 +202,7 @@ suite('dispatching', () => {
         ;(messages as Message[]).length = 0
         if (seen.length < 3) throw new Error('no')
       },
-      { messages: 4, consumerBatchSize: 4 },
+      { messages: 4, settings: { consumerBatchSize: 4 } },
     )
     await clock.advance(1_000)
     assert.deepEqual(seen, [4, 4, 4])
@@ -176,9 +212,9 @@ suite('dispatching', () => {
     const { calls, handler, offsets } = controlled()
     const { dispatch } = begin(handler, { messages: 12 })
     await settle()
-    dispatch.update({ threadSize: 3, consumerBatchSize: 2 })
+    dispatch.update(settingsOf({ threadSize: 3, consumerBatchSize: 2 }))
     assert.deepEqual(offsets(), [[1], [2, 3], [4, 5]])
-    dispatch.update({ threadSize: 1, consumerBatchSize: 5 })
+    dispatch.update(settingsOf({ threadSize: 1, consumerBatchSize: 5 }))
     calls[0]?.resolve()
     calls[1]?.resolve()
     await settle()
@@ -190,14 +226,14 @@ suite('dispatching', () => {
 
   test('while paused nothing is started and nothing repeated; what runs may end', async () => {
     const { calls, handler } = controlled()
-    const { clock, dispatch, finished } = begin(handler, { threadSize: 2 })
+    const { clock, dispatch, finished } = begin(handler, { settings: { threadSize: 2 } })
     await settle()
     dispatch.setPaused(true)
     calls[0]?.reject(new Error('no'))
     calls[1]?.resolve()
     await clock.advance(60_000)
     assert.equal(calls.length, 2)
-    assert.deepEqual(finished, [2])
+    assert.deepEqual(finished, [[2]])
     dispatch.setPaused(false)
     await settle()
     assert.deepEqual(
@@ -208,7 +244,7 @@ suite('dispatching', () => {
 
   test('stop starts nothing more, repeats nothing, and waits for what runs', async () => {
     const { calls, handler } = controlled()
-    const { clock, dispatch, finished, failed } = begin(handler, { threadSize: 3 })
+    const { clock, dispatch, finished, failed } = begin(handler, { settings: { threadSize: 3 } })
     await settle()
     calls[0]?.reject(new Error('before the stop'))
     await settle()
@@ -225,7 +261,7 @@ suite('dispatching', () => {
     await dispatch.stop()
     await clock.advance(60_000)
     assert.equal(calls.length, 3)
-    assert.deepEqual(finished, [2])
+    assert.deepEqual(finished, [[2]])
     assert.deepEqual(
       failed.map(({ retryInMs }) => retryInMs),
       [100, undefined],
@@ -234,11 +270,12 @@ suite('dispatching', () => {
 
   test('abandoned calls see their signal abort, and nothing comes of what they end with', async () => {
     const { calls, handler } = controlled()
-    const { dispatch, finished, failed } = begin(handler, { threadSize: 2 })
+    const { dispatch, finished, failed } = begin(handler, { settings: { threadSize: 2 } })
     await settle()
     const early = calls[0]?.context.signal
-    dispatch.abandon()
-    assert.equal(early?.aborted, true)
+    const reason = new Error('given up')
+    dispatch.abandon(reason)
+    assert.deepEqual([early?.aborted, early?.reason], [true, reason])
     assert.equal(calls[1]?.context.signal.aborted, true)
     calls[0]?.resolve()
     calls[1]?.reject(new Error('late'))
@@ -246,35 +283,259 @@ suite('dispatching', () => {
     assert.deepEqual([finished, failed, calls.length], [[], [], 2])
   })
 
+  test('of a call that names some as failed the others are done, and only those are handed out again', async () => {
+    const seen: number[][] = []
+    const results = [[2, 4, 2], [4], []]
+    const { clock, finished, failed } = begin(
+      messages => {
+        seen.push(offsetsOf(messages))
+        return results[seen.length - 1]
+      },
+      { messages: 4, settings: { consumerBatchSize: 4 } },
+    )
+    await clock.advance(1_000)
+    assert.deepEqual(seen, [[1, 2, 3, 4], [2, 4], [4]])
+    assert.deepEqual(finished, [[1, 3], [2], [4]])
+    assert.deepEqual(
+      failed.map(call => [offsetsOf(call.messages), offsetsOf(call.failed), call.failures, call.error]),
+      [
+        [[1, 2, 3, 4], [2, 4], 1, undefined],
+        [[2, 4], [4], 2, undefined],
+      ],
+    )
+  })
+
+  const malformed: [unknown, string][] = [
+    [true, 'boolean'],
+    [0, '0'],
+    ['a secret body', 'string'],
+    [{ failed: [1] }, 'object'],
+    [{ length: 0 }, 'object'],
+    [[3], 'an array with 3'],
+    [[1, 3], 'an array with 3'],
+    [['1'], 'an array with string'],
+    [[null], 'an array with null'],
+    [[1n], 'an array with bigint'],
+    [[Number.NaN], 'an array with NaN'],
+    [new Set([1]), 'object'],
+  ]
+  for (const how of ['returns', 'resolves with']) {
+    test(`a call has failed as a whole when its handler ${how} anything else, or an offset that is not its own`, async () => {
+      for (const [result, told] of malformed) {
+        let isFirst = true
+        const handler = untyped(() => {
+          const returned = isFirst ? result : undefined
+          isFirst = false
+          return how === 'returns' ? returned : Promise.resolve(returned)
+        })
+        const { clock, finished, failed } = begin(handler, { messages: 2, settings: { consumerBatchSize: 2 } })
+        await clock.advance(1_000)
+        assert.deepEqual([offsetsOf(failed[0]?.failed ?? []), finished], [[1, 2], [[1, 2]]], told)
+        const { error } = failed[0] ?? {}
+        assert.ok(error instanceof PmqClientError)
+        assert.equal(error.code, 'invalid_result')
+        assert.ok(error.message.startsWith(`The handler returned ${told};`), error.message)
+      }
+    })
+  }
+
+  test('however many calls fail, and in whatever way, their slots are free again', async () => {
+    const ways = failures.map(([, fail]) => fail)
+    let left = 2 * 3 * ways.length
+    const handler = untyped(() => (left-- > 0 ? ways[left % ways.length]?.() : undefined))
+    const { clock, finished } = begin(handler, { messages: 4, settings: { threadSize: 3 } })
+    await clock.advance(600_000)
+    assert.deepEqual(finished.toSorted(), [[1], [2], [3], [4]])
+  })
+
+  test('a call that takes too long has failed then: its signal aborts, it is repeated, and its end is ignored', async () => {
+    const { calls, handler, offsets } = controlled()
+    const { clock, failed, finished } = begin(handler, { messages: 2, settings: { timeout: 3 } })
+    await clock.advance(2_999)
+    const { signal } = calls[0]?.context ?? assert.fail()
+    assert.equal(signal.aborted, false)
+    await clock.advance(1)
+    assert.ok(signal.aborted && signal.reason instanceof PmqClientError)
+    assert.equal(signal.reason.code, 'handler_timeout')
+    assert.deepEqual(
+      failed.map(({ error, retryInMs }) => [error, retryInMs]),
+      [[signal.reason, 100]],
+    )
+    calls[0]?.resolve()
+    await clock.advance(100)
+    assert.deepEqual([offsets(), finished], [[[1], [1]], []])
+    assert.equal(calls[1]?.context.signal.aborted, false, 'the next attempt has a signal of its own')
+    calls[1]?.resolve()
+    await settle()
+    assert.deepEqual(finished, [[1]])
+    await assert.rejects(calls[0]?.context.commit(1) ?? assert.fail(), { code: 'handler_timeout' })
+  })
+
+  test('handlers that end in time are not touched by the time-out, and a changed one counts from the next call on', async () => {
+    const { calls, handler } = controlled()
+    const { clock, failed, dispatch } = begin(handler, { messages: 3, settings: { timeout: 10 } })
+    await clock.advance(9_000)
+    dispatch.update(settingsOf({ timeout: 2 }))
+    await clock.advance(900)
+    calls[0]?.resolve()
+    await settle()
+    await clock.advance(1_900)
+    assert.equal(failed.length, 0)
+    dispatch.update(settingsOf({ timeout: 0 }))
+    await clock.advance(100)
+    assert.deepEqual(offsetsOf(failed[0]?.failed ?? []), [2], 'the second call began under 2 s')
+    await clock.advance(86_400_000)
+    assert.equal(failed.length, 1)
+  })
+
+  test('what leaves is brought away in the slot of the call, and what stays is repeated behind that', async () => {
+    const bringing: { leaving: number[]; failures: number; succeeded: number[]; end: (isAway: boolean) => void }[] = []
+    const seen: number[][] = []
+    const { clock, finished, failed } = begin(
+      messages => {
+        seen.push(offsetsOf(messages))
+        return seen.length === 1 ? [2, 3] : []
+      },
+      {
+        messages: 5,
+        settings: { consumerBatchSize: 3 },
+        leaving: messages => messages.filter(({ offset }) => offset === 2),
+        bringAway: (leaving, failures, succeeded) =>
+          new Promise(end => {
+            bringing.push({ leaving: offsetsOf(leaving), failures, succeeded: offsetsOf(succeeded), end })
+          }),
+      },
+    )
+    await clock.advance(60_000)
+    assert.deepEqual([seen, finished], [[[1, 2, 3]], [[1]]])
+    assert.deepEqual(
+      bringing.map(({ end: _, ...brought }) => brought),
+      [{ leaving: [2], failures: 1, succeeded: [1] }],
+    )
+    assert.deepEqual(offsetsOf(failed[0]?.leaving ?? []), [2])
+    bringing[0]?.end(true)
+    await clock.advance(100)
+    assert.deepEqual(seen, [[1, 2, 3], [3], [4, 5]])
+    assert.deepEqual(finished, [[1], [2], [3], [4, 5]])
+  })
+
+  test('a stop waits for failures that are on their way', async () => {
+    let end: (isAway: boolean) => void = () => undefined
+    const handler = () => {
+      throw new Error('no')
+    }
+    const { clock, finished, dispatch } = begin(handler, {
+      leaving: messages => messages,
+      bringAway: () =>
+        new Promise(resolve => {
+          end = resolve
+        }),
+    })
+    await settle()
+    let isStopped = false
+    void dispatch.stop().then(() => {
+      isStopped = true
+    })
+    await clock.advance(60_000)
+    assert.equal(isStopped, false)
+    end(true)
+    await settle()
+    assert.deepEqual([isStopped, finished], [true, [[1]]])
+  })
+
+  test('a call that runs long is told again and again, until it ends', async () => {
+    const { calls, handler } = controlled()
+    const { clock, slow } = begin(handler, { messages: 3, settings: { threadSize: 2 } })
+    await clock.advance(200_000)
+    calls[1]?.resolve()
+    await clock.advance(450_000)
+    calls[0]?.resolve()
+    calls[2]?.resolve()
+    await clock.advance(900_000)
+    assert.deepEqual(slow, [
+      [[1], 300_000],
+      [[3], 300_000],
+      [[1], 600_000],
+    ])
+  })
+
+  test('a no before a call holds the whole queue, which is asked again less and less often', async () => {
+    const asked: [number[], number][] = []
+    let isHeld = true
+    const { handler, offsets } = controlled()
+    const clock = createManualClock()
+    const preHandle = async (messages: readonly Message[]) => {
+      asked.push([offsetsOf(messages), clock.monotonic()])
+      return !isHeld
+    }
+    const { dispatch } = begin(handler, { messages: 3, settings: { threadSize: 2 }, preHandle }, clock)
+    await clock.advance(20_000)
+    assert.deepEqual(asked[0], [[1], 0])
+    assert.deepEqual(
+      asked.slice(1).map(([, atMs], index) => atMs - (asked[index]?.[1] ?? 0)),
+      [50, 100, 200, 400, 800, 1_600, 3_200, 5_000, 5_000],
+    )
+    assert.deepEqual([offsets(), dispatch.isHeld], [[], true])
+    isHeld = false
+    await clock.advance(5_000)
+    assert.deepEqual([offsets(), dispatch.isHeld], [[[1], [2]], false])
+  })
+
+  test('a stop or a pause ends the asking', async () => {
+    let asked = 0
+    const { clock, dispatch } = begin(() => assert.fail(), { preHandle: async () => asked++ < 0 })
+    await clock.advance(1_000)
+    dispatch.setPaused(true)
+    const before = asked
+    await clock.advance(60_000)
+    assert.equal(asked, before)
+    dispatch.setPaused(false)
+    await settle()
+    assert.equal(asked, before + 1)
+    await dispatch.stop()
+    assert.deepEqual([asked, clock.sleeping], [before + 1, 0])
+  })
+
+  test('after each call it is told what became of it', async () => {
+    const results: (CallResult & { offsets: number[] })[] = []
+    const { calls, handler } = controlled()
+    const { clock, dispatch } = begin(handler, {
+      messages: 3,
+      settings: { threadSize: 3 },
+      postHandle: (messages, _, result) => void results.push({ offsets: offsetsOf(messages), ...result }),
+    })
+    await clock.advance(30)
+    const error = new Error('no')
+    calls[0]?.resolve()
+    calls[1]?.reject(error)
+    await settle()
+    dispatch.abandon(new Error('given up'))
+    calls[2]?.resolve()
+    await settle()
+    assert.deepEqual(results, [
+      { offsets: [1], outcome: 'done', failed: [], error: undefined, durationMs: 30 },
+      { offsets: [2], outcome: 'failed', failed: [2], error, durationMs: 30 },
+      { offsets: [3], outcome: 'ignored', failed: [], error: undefined, durationMs: 30 },
+    ])
+  })
+
   test('handlers that never wait let the event loop turn', async () => {
     let handled = 0
     let turnsBefore = 0
     let turns = 0
-    const clock = createManualClock()
     let nowMs = 0
-    const dispatch = createDispatch<number>(
-      {
-        handler: () => {
-          nowMs += 1
-          handled++
-        },
-        queue: { groupName: 'g', topicName: 't', queueId: 1 },
-        take: () => (handled < 100 ? [{ offset: handled + 1 } as Message] : []),
-        started: lastOffset => lastOffset,
-        finished: () => undefined,
-        onFailed: () => undefined,
-        clock: { ...clock, monotonic: () => nowMs },
-        random: () => 0,
-      },
-      { threadSize: 1, consumerBatchSize: 1 },
-    )
+    const clock = { ...createManualClock(), monotonic: () => nowMs }
     const turn = () => {
       turns++
       if (handled < 100) setImmediate(turn)
       else turnsBefore = turns
     }
     setImmediate(turn)
-    dispatch.pump()
+    const handler = () => {
+      nowMs += 1
+      handled++
+    }
+    begin(handler, { messages: 100 }, clock)
     while (turnsBefore === 0) await settle()
     assert.ok(turns >= 10, `${turns} turns`)
   })

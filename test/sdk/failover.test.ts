@@ -24,6 +24,7 @@ function setUp(count = 3, random: () => number = () => 0) {
         if (error) throw error
         return name
       },
+      endIdle: () => undefined,
       close: () => closed.push(name),
     }
   })
@@ -131,6 +132,7 @@ suite('a client of several servers', () => {
           service.onRequest = operation => (operation === 'publish' ? fault : undefined)
           return service.transport(path, request, options)
         },
+        endIdle: () => undefined,
         close: () => undefined,
       }
     })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Clock } from '../../core/protocol/clock.ts'
 import type { CommitRequest, CommitResponse } from '../../core/protocol/commit.ts'
+import type { FailuresRequest, FailuresResponse } from '../../core/protocol/failures.ts'
 import type {
   AssignedQueue,
   HeartbeatResponse,
@@ -11,10 +12,27 @@ import type {
 } from '../../core/protocol/membership.ts'
 import type { FakeLog } from './fake-log.ts'
 
-type Settings = Pick<AssignedQueue, 'threadSize' | 'consumerBatchSize' | 'maxPullTime' | 'stopFlag'>
+/** As on the wire. `retryDelay` is the `delayProcessTime` of the fail queues. */
+export type Settings = Pick<
+  AssignedQueue,
+  | 'threadSize'
+  | 'consumerBatchSize'
+  | 'maxPullTime'
+  | 'stopFlag'
+  | 'tag'
+  | 'delayProcessTime'
+  | 'timeout'
+  | 'retryCount'
+  | 'retryInPlace'
+  | 'retryBackoffRate'
+  | 'maxRetryDelay'
+  | 'traceFlag'
+> & { retryDelay: number }
 type Offset = {
   queueId: number
   topicName: string
+  /** Of a fail queue, the topic that its messages have failed in. */
+  failsOf: string | undefined
   offset: number
   offsetVersion: number
   owner: number
@@ -24,6 +42,7 @@ type Group = {
   version: number
   topicNames: string[]
   settings: Settings
+  hasFailTopics: boolean
   offsets: Map<number, Offset>
   members: number[]
 }
@@ -93,8 +112,10 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
 
   function queuesOf(groupName: string, group: Group, consumerId: number): Record<string, AssignedQueue> {
     const queues: Record<string, AssignedQueue> = {}
-    for (const { queueId, topicName, offset, offsetVersion, owner, next } of group.offsets.values()) {
+    const { retryDelay, ...settings } = group.settings
+    for (const { queueId, topicName, failsOf, offset, offsetVersion, owner, next } of group.offsets.values()) {
       if (owner !== consumerId || next !== undefined) continue
+      const originTopicName = failsOf ?? topicName
       queues[queueId] = {
         queueOffsetId: 1000 + queueId,
         offsetVersion,
@@ -102,35 +123,61 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
         consumerGroupName: groupName,
         topicName,
         queueId,
-        originTopicName: topicName,
-        topicType: 1,
+        originTopicName,
         topicId: 1,
-        delayProcessTime: 0,
         pullBatchSize: 50,
-        retryCount: 0,
-        traceFlag: 0,
         lastId: 0,
-        timeout: 0,
-        ...group.settings,
+        ...settings,
+        ...(group.hasFailTopics && { failTopicName: `${groupName}_${originTopicName}_fail` }),
+        topicType: failsOf ? 2 : 1,
+        ...(failsOf && { delayProcessTime: retryDelay }),
       }
     }
     return queues
   }
 
+  /** Stores failures, if they come from the owner of the queue. */
+  function takeFailures(request: FailuresRequest): FailuresResponse {
+    const { consumerGroupName, queueOffsetId, offsetVersion, queueId, failMsg } = request
+    const place = groupOf(consumerGroupName ?? '').offsets.get(queueOffsetId ?? 0)
+    if (!place || place.offsetVersion !== offsetVersion) return { suc: false, fenced: true }
+    assert.equal(place.queueId, queueId)
+    assert.ok(consumers.has(request.consumerId ?? 0))
+    if (failMsg) log.putFailures(failMsg)
+    return { suc: true }
+  }
+
   return {
     history,
     consumers,
-    createGroup(groupName: string, topicNames: string[], settings: Partial<Settings> = {}) {
-      const places = topicNames.flatMap(topicName =>
+    takeFailures,
+    createGroup(groupName: string, topicNames: string[], settings: Partial<Settings> = {}, hasFailTopics = false) {
+      const placesOf = (topicName: string, failsOf?: string) =>
         (log.queueIds(topicName) ?? []).map((queueId): [number, Offset] => [
           1000 + queueId,
-          { queueId, topicName, offset: 0, offsetVersion: 0, owner: 0, next: undefined },
-        ]),
-      )
+          { queueId, topicName, failsOf, offset: 0, offsetVersion: 0, owner: 0, next: undefined },
+        ])
+      const places = topicNames.flatMap(topicName => placesOf(topicName))
+      for (const topicName of hasFailTopics ? topicNames : []) {
+        log.createTopic(`${groupName}_${topicName}_fail`, 1)
+        places.push(...placesOf(`${groupName}_${topicName}_fail`, topicName))
+      }
       groups.set(groupName, {
         version: 1,
         topicNames,
-        settings: { threadSize: 1, consumerBatchSize: 10, maxPullTime: 5, stopFlag: 0, ...settings },
+        settings: {
+          threadSize: 1,
+          consumerBatchSize: 10,
+          maxPullTime: 5,
+          stopFlag: 0,
+          delayProcessTime: 0,
+          timeout: 0,
+          retryCount: 4,
+          retryDelay: 60,
+          traceFlag: 0,
+          ...settings,
+        },
+        hasFailTopics,
         offsets: new Map(places),
         members: [],
       })

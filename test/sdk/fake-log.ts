@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Clock } from '../../core/protocol/clock.ts'
+import type { FailuresRequest } from '../../core/protocol/failures.ts'
 import type { PublishMessage, PublishRequest, PublishResponse, PublishRun } from '../../core/protocol/publish.ts'
 import type { PulledBatch, PullRequest, PullResponse } from '../../core/protocol/pull.ts'
 
@@ -22,8 +23,8 @@ export function createFakeLog(clock: Clock) {
 
   function append(queue: Queue, publishId: string, messages: PublishMessage[], firstIndex: number): number {
     const offset = queue.nextOffset
-    const msgs = messages.map(({ tag, bizId, head, body, traceId, key }) =>
-      JSON.parse(JSON.stringify({ tag, bizId, head, body, traceId, key })),
+    const msgs = messages.map(({ tag, bizId, head, body, traceId, key, retryCount }) =>
+      JSON.parse(JSON.stringify({ tag, bizId, head, body, traceId, key, retryCount })),
     )
     queue.batches.push({ offset, time: clock.now(), msgs, publishId, firstIndex })
     queue.nextOffset += msgs.length
@@ -62,15 +63,23 @@ export function createFakeLog(clock: Clock) {
     },
     queueIds: (topicName: string) => topics.get(topicName)?.map(({ queueId }) => queueId),
     /** Puts messages straight into a queue, as one batch. */
-    put(queueId: number, bodies: string[]) {
+    put(queueId: number, messages: (string | PublishMessage)[]) {
       const queue = queues.get(queueId)
       assert.ok(queue)
       append(
         queue,
         '',
-        bodies.map(body => ({ body })),
+        messages.map(message => (typeof message === 'string' ? { body: message } : message)),
         0,
       )
+    },
+    /** Stores failures in the first queue of their topic, once for each publishId. */
+    putFailures({ topicName, msgs, publishId }: NonNullable<FailuresRequest['failMsg']>) {
+      const [queue] = topics.get(topicName ?? '') ?? []
+      assert.ok(queue, `no topic ${topicName}`)
+      assert.ok(publishId, 'failures have a publishId')
+      const messages = (msgs ?? []).map(({ id: _, ...message }) => message)
+      if (!queue.batches.some(batch => batch.publishId === publishId)) append(queue, publishId, messages, 0)
     },
     /** Removes the batches up to an offset, as the end of retention does. */
     trim(queueId: number, upToOffset: number) {
@@ -136,7 +145,7 @@ export function createFakeLog(clock: Clock) {
         await clock.sleep(request.waitMs, woken.signal)
         waiting.delete(wake)
       }
-      return { suc: true, batches: read() }
+      return { suc: true, batches: read(), nowMs: clock.now() }
     },
     /** Ends all pulls that are held. */
     release() {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { CommitRequest } from '../../core/protocol/commit.ts'
+import type { FailuresRequest } from '../../core/protocol/failures.ts'
 import type {
   DeregisterRequest,
   HeartbeatRequest,
@@ -35,7 +36,8 @@ export type AnyRequest = PublishRequest &
   HeartbeatRequest &
   PollRequest &
   PullRequest &
-  CommitRequest
+  CommitRequest &
+  FailuresRequest
 
 /** A stand-in for the service, in process: real rules for what the client relies on, and faults on demand. */
 export function createFakeService(clock: ManualClock) {
@@ -115,6 +117,8 @@ export function createFakeService(clock: ManualClock) {
       case 'getConsumerGroupPolling':
         assert.equal(request.waitMs, 0)
         return groups.poll(request)
+      case 'claimQueues':
+        return assert.fail('claims are tried on the service itself')
       case 'pullData': {
         const answer = await log.pull(request, signal)
         const version = groups.version(request.consumerGroupName ?? '')
@@ -122,6 +126,8 @@ export function createFakeService(clock: ManualClock) {
       }
       case 'commitOffset':
         return groups.commit(request)
+      case 'publishAndUpdateResultFailMsg':
+        return groups.takeFailures(request)
     }
   }
 

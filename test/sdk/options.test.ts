@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { inspect } from 'node:util'
-import { type ClientOptions, createClient } from '../../sdk/src/client.ts'
-import { type ConsumerOptions, resolveConsumerOptions } from '../../sdk/src/consumer-options.ts'
+import { createClient } from '../../sdk/src/client.ts'
+import type { ClientOptions } from '../../sdk/src/client-options.ts'
+import { type ConsumerOptions, orderingOf, resolveConsumerOptions } from '../../sdk/src/consumer-options.ts'
 import { type ProducerOptions, producerDefaults, resolveProducerOptions } from '../../sdk/src/producer-options.ts'
 
 const topics = { orders: () => undefined }
@@ -53,6 +54,24 @@ suite('consumer options', () => {
   refuses('no topic', resolve({ groupName: 'g', topics: {} }), /topics is an object; .* at least one/)
   refuses('a handler that is no function', resolve({ groupName: 'g', topics: { a: 1 } }), /a function for each topic/)
   refuses('an unknown name', resolve({ groupName: 'g', topics, threads: 2 }), /unknown option "threads"/)
+  const withOption = (option: object) => resolve({ groupName: 'g', topics, ...option })
+  for (const ordering of ['topic', null, 7, { orders: 'offset' }, { orders: null }]) {
+    refuses(`an ordering that is none (${JSON.stringify(ordering)})`, withOption({ ordering }), /'queue' or 'key', or/)
+  }
+  refuses('a commit that is none', withOption({ commit: 'never' }), /commit is "never"; it must be 'auto' or 'manual'/)
+  for (const listeners of [null, () => true, { prehandle: () => true }, { filter: true }]) {
+    refuses('listeners that are none', withOption({ listeners }), /functions filter, preHandle, postHandle, or some/)
+  }
+  refuses('a warning after no time', withOption({ warnTimeoutMs: 0 }), /warnTimeoutMs is 0; .* from 1 to 86400000/)
+  test('finds the ordering of a topic', () => {
+    const of = (ordering: ConsumerOptions['ordering'], topicName: string) =>
+      orderingOf(resolveConsumerOptions({ groupName: 'g', topics, ordering }), topicName)
+    assert.deepEqual(
+      [of(undefined, 'orders'), of('key', 'orders'), of({ orders: 'key' }, 'orders')],
+      ['queue', 'key', 'key'],
+    )
+    for (const topicName of ['mails', 'toString', '__proto__']) assert.equal(of({ orders: 'key' }, topicName), 'queue')
+  })
   const of = (instanceId: unknown) => resolve({ groupName: 'g', topics, instanceId })
   refuses('an empty instance id', of(''), /instanceId is ""; it must be 1 to 100 characters of A-Z/)
   refuses('an instance id with a blank', of('pod 0'), /instanceId is "pod 0"/)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { type ClientOptions, createClient } from '../../sdk/src/client.ts'
+import { createClient } from '../../sdk/src/client.ts'
+import type { ClientOptions } from '../../sdk/src/client-options.ts'
 import { PublishError } from '../../sdk/src/errors.ts'
 import type { ClientEvent } from '../../sdk/src/events.ts'
 import type { ProducerOptions } from '../../sdk/src/producer-options.ts'

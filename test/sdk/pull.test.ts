@@ -30,6 +30,7 @@ function begin(answers: (PullResponse | Error | 'hold')[] = [], { startOffset = 
         for (let index = firstIndex; index < msgs.length; index++) added.push(offset + index)
       },
       wantsMore: () => room.isThere,
+      onRest: () => undefined,
       onSkipped: (firstOffset, count) => skipped.push([firstOffset, count]),
       onFailed: (_, retryInMs) => failed.push(retryInMs),
       clock,
@@ -205,6 +206,65 @@ suite('the pull loop', () => {
     assert.equal(pull.lastPullAtMs, clock.now())
     await clock.advance(60)
     assert.equal(pull.lastPullAtMs, clock.now() - 60)
+    pull.stop()
+    await ended
+  })
+
+  test('a hint ends the pause of an empty queue at once, and the pauses begin anew', async () => {
+    const { clock, asked, pull, ended } = begin()
+    await clock.advance(20_000)
+    const before = asked.length
+    const atMs = clock.monotonic()
+    pull.hint()
+    await settle()
+    assert.deepEqual(asked.slice(before), [{ position: 0, atMs }])
+    await clock.advance(50)
+    assert.equal(asked.length, before + 2)
+    pull.stop()
+    await ended
+  })
+
+  test('a hint during a request is remembered: the queue is asked once more, behind what came', async () => {
+    const { clock, asked, pull, ended } = begin([answer([1, 1]), 'hold'])
+    await settle()
+    pull.hint()
+    pull.hint()
+    await clock.advance(4_000)
+    assert.deepEqual(
+      asked.map(({ atMs }) => atMs),
+      [0, 0, 4_000],
+    )
+    assert.equal(pull.activity.state, 'waiting')
+    pull.stop()
+    await ended
+  })
+
+  test('hints without an end make no hot loop where there is nothing', async () => {
+    const { clock, asked, pull, ended } = begin()
+    for (let ms = 0; ms < 1_000; ms++) {
+      pull.hint()
+      await clock.advance(1)
+    }
+    assert.ok(asked.length > 15 && asked.length <= 22, `${asked.length} pulls`)
+    pull.stop()
+    await ended
+  })
+
+  test('a hint shortens no pause after a failure, and asks nothing of a queue that is paused or full', async () => {
+    const { clock, asked, failed, room, pull, ended } = begin([new Error('reset')])
+    await settle()
+    pull.hint()
+    await clock.advance((failed[0] ?? 0) - 1)
+    assert.equal(asked.length, 1)
+    room.isThere = false
+    await clock.advance(60_000)
+    pull.hint()
+    await settle()
+    room.isThere = true
+    pull.setPaused(true)
+    pull.hint()
+    await clock.advance(60_000)
+    assert.equal(asked.length, 1)
     pull.stop()
     await ended
   })

@@ -4,7 +4,14 @@ import { PmqClientError, PublishError } from '../../sdk/src/errors.ts'
 import { createWarner } from '../../sdk/src/warn.ts'
 
 const queue = { groupName: 'g', topicName: 'orders', queueId: 1 }
-const failed = { type: 'handler_failed', firstOffset: 1, lastOffset: 1, failures: 1, ...queue } as const
+const failed = {
+  type: 'handler_failed',
+  firstOffset: 1,
+  lastOffset: 1,
+  failedOffsets: [1],
+  failures: 1,
+  ...queue,
+} as const
 
 suite('a client without a listener', () => {
   test('warns of each kind of trouble once', () => {
@@ -53,6 +60,26 @@ suite('a client without a listener', () => {
       [
         'pmq-sdk: a publish to orders was lost (buffer_full), and nobody was told',
         'pmq-sdk: the onDone of a publish to orders failed (TypeError)',
+      ],
+    )
+  })
+
+  test('warns of failures, slowness and listeners, by what they are', () => {
+    const warnings: string[] = []
+    const listen = createWarner(text => warnings.push(text))
+    const failTopicName = 'g_orders_fail'
+    listen({ ...failed, error: new PmqClientError('handler_timeout', 'too long'), failTopicName })
+    listen({ type: 'failures_stored', ...queue, failTopicName, offsets: [1, 2], deadOffsets: [] })
+    listen({ type: 'failures_stored', ...queue, failTopicName, offsets: [1, 2], deadOffsets: [2] })
+    listen({ type: 'handler_slow', ...queue, offsets: [1], runningMs: 300_000 })
+    listen({ type: 'listener_failed', ...queue, listener: 'filter', error: new RangeError('4711') })
+    assert.deepEqual(
+      warnings.map(text => text.split('.')[0]),
+      [
+        'pmq-sdk: the handler of orders failed (handler_timeout); its messages go to g_orders_fail',
+        'pmq-sdk: messages of orders have failed as often as they may, and are kept in g_orders_fail',
+        'pmq-sdk: a handler call of orders takes long',
+        'pmq-sdk: the listener filter failed (RangeError)',
       ],
     )
   })

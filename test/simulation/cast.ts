@@ -1,6 +1,7 @@
 import { maxConsumers, type Plan } from './plan.ts'
 import { drawClaimer, runClaimer } from './programs/claimer.ts'
 import { drawConsumer, runConsumer } from './programs/consumer.ts'
+import { drawLambda, runLambda } from './programs/lambda.ts'
 import { createLeases, type Leases } from './programs/leases.ts'
 import { drawProducer, type ProducerProgram, runProducer } from './programs/producer.ts'
 import type { Program } from './programs/program.ts'
@@ -57,6 +58,10 @@ export function createCast(world: World, plan: Plan, dice: Dice): Cast {
       if (!group || cast.working(groupName).length >= maxConsumers) return
       const process = newProcess(`consumer-${consumers.length + 1}`)
       if (group.mode === 'claimed') {
+        if (dice.chance(0.5)) {
+          const drawn = drawLambda(dice, group, plan.isClean)
+          return add(runLambda(recorder, leases, network, process, dice.fork(), drawn))
+        }
         const drawn = drawClaimer(dice, group, plan.isClean)
         return add(runClaimer(recorder, leases, network, process, dice.fork(), drawn))
       }

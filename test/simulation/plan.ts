@@ -1,3 +1,4 @@
+import { defaultSubscription } from '../../core/admin/subscriptions.ts'
 import type { GroupMode, SubscriptionSettings } from '../../core/model.ts'
 import { createDice, type Dice } from './world/dice.ts'
 import { drawCleanWeather, drawWeather, type Weather } from './world/weather.ts'
@@ -150,6 +151,7 @@ function drawGroup(dice: Dice, name: string, topics: Plan['topics']): GroupPlan 
 
 export function drawSettings(dice: Dice): SubscriptionSettings {
   return {
+    ...defaultSubscription,
     threadSize: dice.pick([1, 2, 5]),
     consumerBatchSize: dice.pick([1, 1, 3, 10]),
     pullBatchSize: 50,

@@ -21,6 +21,11 @@ export function groupContract({ store, unique }: ContractScene): void {
     assert.equal(await store().createGroup(group), 'created')
     return group
   }
+  const removeAsItIs = async (name: string) => {
+    const group = await store().readGroupRecord(name)
+    assert.ok(group)
+    assert.equal(await store().removeGroup(group), 'removed')
+  }
   const listed = async (name: string) => (await store().listGroups({ limit: 10_000 })).includes(name)
   const isAwake = async (name: string) => (await store().listAwakeGroups()).some(({ groupName }) => groupName === name)
   const letSleep = async () => {
@@ -193,9 +198,10 @@ export function groupContract({ store, unique }: ContractScene): void {
   describe('groups that go', () => {
     test('forgets a group and its name, once, and lets it be made anew', async () => {
       const group = await makeGroup()
-      await store().askRebalance(group.name)
-      assert.equal(await store().removeGroup(group), 'removed')
-      assert.equal(await store().removeGroup(group), 'unknown_group')
+      const asked = await store().askRebalance(group.name)
+      assert.ok(asked)
+      assert.equal(await store().removeGroup(asked), 'removed')
+      assert.equal(await store().removeGroup(asked), 'unknown_group')
       assert.equal(await store().readGroup(group.name), undefined)
       assert.equal(await store().readGroupRecord(group.name), undefined)
       assert.equal(await listed(group.name), false)
@@ -203,6 +209,18 @@ export function groupContract({ store, unique }: ContractScene): void {
       assert.equal(await store().createGroup(group), 'created')
       assert.deepEqual((await store().readGroup(group.name))?.group, group)
       assert.ok(await listed(group.name))
+    })
+
+    test('keeps a group that was asked to rebalance, or was told something, since it was read', async () => {
+      const group = await makeGroup()
+      await store().askRebalance(group.name)
+      assert.equal(await store().removeGroup(group), 'conflict')
+      const asked = await store().raiseMeta(group.name)
+      assert.ok(asked)
+      await store().createSubscription(subscriptionOf(group.name, 'orders'))
+      assert.equal(await store().removeGroup(asked), 'conflict')
+      assert.ok(await listed(group.name))
+      assert.ok(await isAwake(group.name))
     })
 
     test('does nothing for a group that is gone, and wakes none', async () => {
@@ -225,7 +243,7 @@ export function groupContract({ store, unique }: ContractScene): void {
       const group = await makeGroup()
       const subscription = subscriptionOf(group.name, 'orders')
       await store().createSubscription(subscription)
-      await store().removeGroup(group)
+      await removeAsItIs(group.name)
       assert.equal(await store().createSubscription(subscription), 'unknown_group')
     })
 

@@ -1,8 +1,20 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, test } from 'node:test'
-import type { Batch, Consumer, Group, Member, Queue, QueueOffset, Subscription, Topic } from '../../core/model.ts'
+import { defaultSubscription } from '../../core/admin/subscriptions.ts'
+import type {
+  Batch,
+  Consumer,
+  Group,
+  Member,
+  Queue,
+  QueueOffset,
+  Subscription,
+  SubscriptionSettings,
+  Topic,
+} from '../../core/model.ts'
 import { maxQueuesAtOnce, type QueueMove, type Store } from '../../core/store.ts'
 import { claimContract } from './contract-claims.ts'
+import { failTopicContract } from './contract-fail-topics.ts'
 import { groupContract } from './contract-groups.ts'
 import { memberContract } from './contract-members.ts'
 import { queueContract } from './contract-queues.ts'
@@ -66,11 +78,25 @@ export const subscriptionOf = (groupName: string, topicName: string): Subscripti
   groupName,
   topicName,
   topicId: 7,
-  threadSize: 5,
-  consumerBatchSize: 1,
-  pullBatchSize: 50,
-  maxPullTimeSeconds: 5,
+  ...defaultSubscription,
 })
+
+/** Settings of which each differs from the default, at an end of its range where it has one. */
+export const otherSettings: SubscriptionSettings = {
+  threadSize: 9,
+  consumerBatchSize: 8,
+  pullBatchSize: 7,
+  maxPullTimeSeconds: 6,
+  tag: 'tag-a,tag ü,\u{1f600}',
+  delayProcessTimeSeconds: 43_200,
+  timeoutSeconds: 1,
+  retryCount: 0,
+  retryDelaySeconds: 0,
+  retryBackoffRate: 1.5,
+  maxRetryDelaySeconds: 43_200,
+  retryInPlace: true,
+  trace: true,
+}
 
 export const offsetOf = (groupName: string, queueOffsetId: number, fields: Partial<QueueOffset> = {}): QueueOffset => ({
   groupName,
@@ -327,13 +353,12 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
 
       test('changes the settings of a subscription and raises the versions', async () => {
         const [groupName, topicName] = [`group-${unique()}`, `topic-${unique()}`]
-        const settings = { threadSize: 9, consumerBatchSize: 8, pullBatchSize: 7, maxPullTimeSeconds: 6 }
         await store.createGroup(groupOf(groupName))
-        assert.equal(await store.updateSubscription(groupName, topicName, settings), 'unknown_subscription')
+        assert.equal(await store.updateSubscription(groupName, topicName, otherSettings), 'unknown_subscription')
         await store.createSubscription(subscriptionOf(groupName, topicName))
-        assert.equal(await store.updateSubscription(groupName, topicName, settings), 'updated')
+        assert.equal(await store.updateSubscription(groupName, topicName, otherSettings), 'updated')
         const snapshot = await store.readGroup(groupName)
-        assert.deepEqual(snapshot?.subscriptions, [{ ...subscriptionOf(groupName, topicName), ...settings }])
+        assert.deepEqual(snapshot?.subscriptions, [{ ...subscriptionOf(groupName, topicName), ...otherSettings }])
         assert.equal(snapshot?.group.metaVersion, 3)
         assert.equal(snapshot?.group.version, 3)
         assert.equal(snapshot?.group.rebalanceAsked, 1)
@@ -350,6 +375,19 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
           offsetOf(groupName, 2, { queueId: 6 }),
           offsetOf(groupName, 11, { queueId: 5, offset: 3 }),
         ])
+      })
+
+      test('reads one place of a group as it is now', async () => {
+        const groupName = `group-${unique()}`
+        const place = offsetOf(groupName, 7, { queueId: 5, offset: 3, consumerId: 4, offsetVersion: 2 })
+        assert.equal(await store.readQueueOffset(place), undefined)
+        await store.createGroup(groupOf(groupName))
+        await store.addQueueOffset(place)
+        assert.deepEqual(await store.readQueueOffset({ groupName, queueOffsetId: 7 }), place)
+        assert.equal(await store.readQueueOffset({ groupName, queueOffsetId: 70 }), undefined)
+        await store.resetOffset(place, 9)
+        const after = { ...place, offset: 9, offsetVersion: 3 }
+        assert.deepEqual(await store.readQueueOffset(place), after)
       })
 
       test('raises metaVersion and version together', async () => {
@@ -689,6 +727,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
     const scene: ContractScene = { store: () => store, unique }
     queueContract(scene)
     groupContract(scene)
+    failTopicContract(scene)
     claimContract(scene)
     memberContract(scene)
 

@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { failTopicName } from '../../core/group/fail-topics.ts'
 import type { Group, QueueOffset } from '../../core/model.ts'
 import type { GroupKind, OffsetRemoval, Store } from '../../core/store.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
-import { batchOf, consumerOf, groupOf, memberOf, offsetOf, queueOf, subscriptionOf, topicOf } from './contract.ts'
+import {
+  batchOf,
+  consumerOf,
+  groupOf,
+  memberOf,
+  offsetOf,
+  otherSettings,
+  queueOf,
+  subscriptionOf,
+  topicOf,
+} from './contract.ts'
 
 /**
  * Random sequences of operations, run on the store under test and on a reference (SQLite in memory): every answer has to
@@ -22,6 +33,10 @@ const placeId = fc.constantFrom(1, 1, 1, 1, 2, 3, 4)
 const busyGroup = fc.constantFrom(1, 1, 1, 2)
 const queueOfPlace = (id: number) => ((id - 1) % 2) + 1
 const kind = fc.constantFrom<GroupKind>('group', 'group', 'consumer_copy')
+/** Of a place in a fail topic, the topic whose failures it holds. */
+const origin = fc.option(few, { nil: undefined, freq: 3 })
+const originOf = ({ topic }: Names, n: number | undefined) => (n === undefined ? {} : { originTopicName: topic(n) })
+const failTopicId = fc.constantFrom({}, {}, { failTopicId: 8 })
 const offset = fc.integer({ min: 0, max: 12 })
 const version = fc.integer({ min: 0, max: 3 })
 const isStale = fc.constantFrom(false, false, false, false, true)
@@ -97,17 +112,16 @@ const registryCommands = fc.oneof(
       (store, { group }) =>
         store.updateGroup(group(n), { allowedIps, deniedIps: [], maxConsumers }),
   ),
-  command(
-    'removeGroup',
-    [fc.constantFrom(1, 2, 2, 3, 3, 4, 4)],
-    n => (store, names) => store.removeGroup(groupNumber(names, n)),
-  ),
+  command('removeGroup', [fc.constantFrom(1, 2, 2, 3, 3, 4, 4)], n => async (store, names) => {
+    const group = groupNumber(names, n)
+    return store.removeGroup((await store.readGroupRecord(group.name)) ?? group)
+  }),
   command(
     'subscribe',
-    [anyGroup, few, kind],
-    (g, t, kind) =>
+    [anyGroup, few, kind, failTopicId],
+    (g, t, kind, failTopicId) =>
       (store, { group, topic }) =>
-        store.createSubscription(subscriptionOf(group(g), topic(t)), kind),
+        store.createSubscription({ ...subscriptionOf(group(g), topic(t)), ...failTopicId }, kind),
   ),
   command(
     'unsubscribe',
@@ -118,25 +132,27 @@ const registryCommands = fc.oneof(
   ),
   command(
     'updateSubscription',
-    [few, few, few],
-    (g, t, threadSize) =>
+    [few, few, few, failTopicId],
+    (g, t, threadSize, failTopicId) =>
       (store, { group, topic }) =>
-        store.updateSubscription(group(g), topic(t), {
-          threadSize,
-          consumerBatchSize: 1,
-          pullBatchSize: 10,
-          maxPullTimeSeconds: 1,
-        }),
+        store.updateSubscription(group(g), topic(t), { ...otherSettings, threadSize, ...failTopicId }),
   ),
   command(
     'addOffset',
-    [anyGroup, placeId, few, fc.constantFrom(0, 0, 1)],
-    (g, id, t, consumerId) => (store, names) => store.addQueueOffset({ ...placeNumber(names, g, id, t), consumerId }),
+    [anyGroup, placeId, few, fc.constantFrom(0, 0, 1), origin],
+    (g, id, t, consumerId, origin) => (store, names) =>
+      store.addQueueOffset({ ...placeNumber(names, g, id, t), ...originOf(names, origin), consumerId }),
   ),
   command(
     'removeOffset',
-    [anyGroup, placeId, few, fc.constantFrom<OffsetRemoval>('unsubscribed', 'queue_removed')],
-    (g, id, t, because) => (store, names) => store.removeQueueOffset(placeNumber(names, g, id, t), because),
+    [anyGroup, placeId, few, fc.constantFrom<OffsetRemoval>('unsubscribed', 'queue_removed'), origin],
+    (g, id, t, because, origin) => (store, names) =>
+      store.removeQueueOffset({ ...placeNumber(names, g, id, t), ...originOf(names, origin) }, because),
+  ),
+  command(
+    'readQueueOffset',
+    [anyGroup, placeId],
+    (g, id) => (store, names) => store.readQueueOffset(placeNumber(names, g, id, 1)),
   ),
   command(
     'ask',
@@ -300,7 +316,8 @@ async function readAll(store: Store, names: Names): Promise<unknown> {
   const allGroups = [1, 2, 3, 4]
   const consumerIds = both.map(n => consumer(names.run, n).consumerId)
   const inOrder = (values: string[]) => values.toSorted()
-  const topics = await Promise.all(both.map(n => store.readTopic(names.topic(n))))
+  const topicNames = [...both.map(names.topic), failTopicName(names.group(1), names.topic(1))]
+  const topics = await Promise.all(topicNames.map(name => store.readTopic(name)))
   return {
     logs: await Promise.all(both.map(n => store.readHeaders(backward(names.queue(n))))),
     topics: topics.map(topic => topic && { ...topic, groupNames: inOrder(topic.groupNames) }),
@@ -335,6 +352,8 @@ const preparation = {
       topicOf(topic(1)),
       [1, 2].map(q => queueOf(topic(1), q)),
     )
+    const failOf = { groupName: group(1), topicName: topic(1) }
+    await store.createTopic(topicOf(failTopicName(group(1), topic(1)), { failOf }), [])
     for (const n of [1, 2]) {
       await store.createGroup(groupNumber(names, n))
       for (const id of [1, 2]) await store.addQueueOffset(placeNumber(names, n, id, 1))

@@ -15,6 +15,7 @@ const layers: Record<string, Layer | 'anything'> = {
     packages: [
       '@aws-sdk/client-dynamodb',
       '@aws-sdk/client-eventbridge',
+      '@aws-lambda-powertools/metrics',
       '@middy/core',
       'aws-lambda',
       'valibot',
@@ -22,6 +23,12 @@ const layers: Record<string, Layer | 'anything'> = {
     ],
   },
   sdk: { files: ['sdk/', 'core/protocol/'], packages: ['node:*'] },
+  // Modules of their own, which only who uses them loads; what they need of others is bundled in or the user's own.
+  'sdk/src/notify': { files: ['sdk/', 'core/protocol/'], packages: ['node:*', 'standardwebhooks'] },
+  'sdk/src/otel': { files: ['sdk/', 'core/protocol/'], packages: ['node:*', '@opentelemetry/api'] },
+  // Handlers are in modules that the user's file names.
+  'sdk/src/xml': { files: ['sdk/', 'core/protocol/'], packages: ['node:*', 'fast-xml-parser', 'a computed name'] },
+  'sdk/build': 'anything',
   lib: {
     files: ['lib/', 'functions/edge/env.ts', 'core/protocol/'],
     packages: ['aws-cdk-lib', 'constructs', 'node:*'],

@@ -5,6 +5,8 @@ export type ManualClock = Clock & {
   advance(ms: number): void
   /** Steps the wall clock alone, forwards or back; nobody wakes. */
   step(ms: number): void
+  /** How many wait for a time to come. */
+  readonly sleeping: number
 }
 
 /** A clock that stands still until it is told to go on. */
@@ -43,6 +45,9 @@ export function createManualClock(startMs = 1_000_000): ManualClock {
     },
     step(ms) {
       wall += ms
+    },
+    get sleeping() {
+      return sleepers.size
     },
   }
 }

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, suite, test } from 'node:test'
+import { defaultSubscription } from '../../core/admin/subscriptions.ts'
 import type { EndpointName } from '../../core/protocol/endpoints.ts'
+import { otherSettings } from '../store/contract.ts'
+import { ordinary } from './operator.ts'
 import { assignment, base, createGroup, createTopic, firstQueue, join, publish } from './scene.ts'
 import { openService, type Parameters, type Service } from './service.ts'
 
@@ -52,7 +55,7 @@ suite('a topic', () => {
 
   test('is listed', async () => {
     for (const name of ['b', 'a', 'c']) await createTopic(service, name)
-    assert.deepEqual(await service.call('listTopics'), { topics: ['a', 'b', 'c'] })
+    assert.deepEqual(await service.call('listTopics'), { topics: ['a', 'b', 'c'], failTopics: [] })
   })
 
   for (const name of ['a', 'x'.repeat(100), '__proto__', '1', '.', 'A.b_c-9', 'fail_t', 'failure']) {
@@ -118,19 +121,40 @@ suite('a group', () => {
     assert.deepEqual(group, { name: 'g1', ...settings, ...versions, ...nothing })
   })
 
+  test('has its mode for ever, and says so', async () => {
+    await service.call('createGroup', { name: 'g1' })
+    const [status, code, message] = await refusal('updateGroup', { mode: 'claimed' }, { groupName: 'g1' })
+    assert.deepEqual([status, code], [409, 'conflict'])
+    assert.match(String(message), /balanced for ever/)
+    const { maxConsumers } = await service.call(
+      'updateGroup',
+      { mode: 'balanced', maxConsumers: 2 },
+      { groupName: 'g1' },
+    )
+    assert.equal(maxConsumers, 2)
+  })
+
+  test('that is claimed takes no lists of members, for it has none', async () => {
+    for (const settings of [{ allowedIps: ['10.0.0.1'] }, { deniedIps: ['10.0.0.1'] }, { maxConsumers: 1 }]) {
+      const [status, code] = await refusal('createGroup', { name: 'g1', mode: 'claimed', ...settings })
+      assert.deepEqual([status, code], [400, 'bad_request'])
+    }
+    await service.call('createGroup', { name: 'g1', mode: 'claimed', maxConsumers: 0, allowedIps: [] })
+    const [status] = await refusal('updateGroup', { maxConsumers: 1 }, { groupName: 'g1' })
+    assert.equal(status, 400)
+  })
+
   test('is shown with its subscriptions, its members, and how far they are', async () => {
     const [queueId] = await createTopic(service, 't1')
     await createGroup(service, 'g1', ['t1'])
     const consumerId = await join(service, 'g1', ['t1'], 'c1')
     await publish(service, ['a', 'b', 'c'])
     const { subscriptions, members, queues } = await service.call('getGroup', undefined, { groupName: 'g1' })
-    assert.deepEqual(subscriptions, [
-      { topicName: 't1', threadSize: 5, consumerBatchSize: 1, pullBatchSize: 50, maxPullTimeSeconds: 5 },
-    ])
+    assert.deepEqual(subscriptions, [{ topicName: 't1', failTopicName: 'g1_t1_fail', ...defaultSubscription }])
     const nowMs = service.clock.now()
     const told = { ip: base.clientIp, topics: ['t1'], heartbeatAtMs: nowMs, isStandby: false }
     assert.deepEqual(members, [{ consumerId, consumerName: 'c1', ...told }])
-    assert.deepEqual(queues, [
+    assert.deepEqual(ordinary(queues), [
       {
         topicName: 't1',
         queueId,
@@ -166,6 +190,7 @@ suite('a group', () => {
 
 suite('a subscription', () => {
   const to = { groupName: 'g1', topicName: 't1' }
+  const named = { topicName: 't1', failTopicName: 'g1_t1_fail' }
   beforeEach(async () => {
     await createTopic(service, 't1', 2)
     await service.call('createGroup', { name: 'g1' })
@@ -175,7 +200,7 @@ suite('a subscription', () => {
     for (const queueId of [1, 2]) await publish(service, ['a', 'b'], queueId)
     const { queues } = await service.call('subscribe', {}, to)
     assert.deepEqual(
-      queues.map(queue => [queue.offset, queue.lag]),
+      ordinary(queues).map(queue => [queue.offset, queue.lag]),
       [
         [2, 0],
         [2, 0],
@@ -186,7 +211,7 @@ suite('a subscription', () => {
   test('may be to a topic of very many queues', async () => {
     await createTopic(service, 't2', 100)
     const { queues } = await service.call('subscribe', {}, { groupName: 'g1', topicName: 't2' })
-    assert.equal(new Set(queues.map(queue => queue.queueOffsetId)).size, 100)
+    assert.equal(new Set(ordinary(queues).map(queue => queue.queueOffsetId)).size, 100)
   })
 
   test('needs no body', async () => {
@@ -194,14 +219,60 @@ suite('a subscription', () => {
   })
 
   test('has the settings that it is given, and hands them to its consumers', async () => {
-    const settings = { threadSize: 7, consumerBatchSize: 8, pullBatchSize: 9, maxPullTimeSeconds: 10 }
-    await service.call('subscribe', settings, to)
-    const { threadSize, consumerBatchSize, pullBatchSize, maxPullTime } = await firstQueue(
-      service,
-      await join(service, 'g1', ['t1']),
-    )
-    assert.deepEqual({ threadSize, consumerBatchSize, pullBatchSize, maxPullTimeSeconds: maxPullTime }, settings)
+    const { subscriptions } = await service.call('subscribe', otherSettings, to)
+    assert.deepEqual(subscriptions, [{ ...named, ...otherSettings }])
+    const told = await firstQueue(service, await join(service, 'g1', ['t1']))
+    const { threadSize, consumerBatchSize, pullBatchSize, maxPullTimeSeconds, tag } = otherSettings
+    const same = { threadSize, consumerBatchSize, pullBatchSize, tag }
+    const inPmqsWords = { maxPullTime: maxPullTimeSeconds, delayProcessTime: 43_200, timeout: 1, traceFlag: 1 }
+    assert.partialDeepStrictEqual(told, { ...same, ...inPmqsWords, retryInPlace: true })
   })
+
+  for (const retryCount of [0, 1, 3, 100]) {
+    test(`says to PMQ's clients one more than its retries, which then makes exactly those: ${retryCount}`, async () => {
+      await service.call('subscribe', { retryCount }, to)
+      const told = await firstQueue(service, await join(service, 'g1', ['t1']))
+      assert.equal(told.retryCount, retryCount + 1)
+    })
+  }
+
+  test('says nothing of tags and order where there is nothing to say', async () => {
+    await service.call('subscribe', {}, to)
+    const told = await firstQueue(service, await join(service, 'g1', ['t1']))
+    assert.ok(!('tag' in told) && !('retryInPlace' in told))
+  })
+
+  test('takes changes to consumers that run, by the version that they hear in passing', async () => {
+    await service.call('subscribe', {}, to)
+    const consumerId = await join(service, 'g1', ['t1'])
+    const before = await assignment(service, consumerId)
+    await service.call('subscribe', otherSettings, to)
+    const { versions } = await service.call('heartbeat', { ...base, consumerId, asyn: 0 })
+    assert.ok((versions?.g1 ?? 0) > before.version)
+    const after = await assignment(service, consumerId)
+    assert.deepEqual(
+      after.queues.map(queue => [queue.queueOffsetId, queue.offsetVersion, queue.timeout]),
+      before.queues.map(queue => [queue.queueOffsetId, queue.offsetVersion, 1]),
+    )
+  })
+
+  const ends = {
+    tag: ['', 'x'.repeat(1000)],
+    delayProcessTimeSeconds: [0, 43_200],
+    timeoutSeconds: [0, 43_200],
+    retryCount: [0, 100],
+    retryDelaySeconds: [0, 3_600],
+    retryBackoffRate: [1, 10],
+    maxRetryDelaySeconds: [60, 43_200],
+  }
+  for (const [name, values] of Object.entries(ends)) {
+    for (const value of values) {
+      test(`may have a ${name} of ${String(value).slice(0, 5)}`, async () => {
+        const { subscriptions } = await service.call('subscribe', { [name]: value }, to)
+        assert.deepEqual(subscriptions, [{ ...named, ...defaultSubscription, [name]: value }])
+      })
+    }
+  }
 
   test('keeps the settings that a change does not name', async () => {
     await service.call('subscribe', { threadSize: 7 }, to)
@@ -214,7 +285,7 @@ suite('a subscription', () => {
     for (const queueId of [1, 2]) await publish(service, ['a'], queueId)
     const { queues } = await service.call('subscribe', {}, to)
     assert.deepEqual(
-      queues.map(queue => queue.lag),
+      ordinary(queues).map(queue => queue.lag),
       [1, 1],
     )
   })
@@ -231,6 +302,23 @@ suite('a subscription', () => {
     [{ threadSize: 0 }, to, [400, 'bad_request', 'threadSize: expected >=1, not 0']],
     [{ threadSize: 51 }, to, [400, 'bad_request', 'threadSize: expected <=50, not 51']],
     [{ threads: 5 }, to, [400, 'bad_request', 'threads: no such field']],
+    [{ tag: 'x'.repeat(1001) }, to, [400, 'bad_request', 'tag: expected <=1000, not 1001']],
+    [
+      { delayProcessTimeSeconds: 43_201 },
+      to,
+      [400, 'bad_request', 'delayProcessTimeSeconds: expected <=43200, not 43201'],
+    ],
+    [{ timeoutSeconds: -1 }, to, [400, 'bad_request', 'timeoutSeconds: expected >=0, not -1']],
+    [{ retryCount: 101 }, to, [400, 'bad_request', 'retryCount: expected <=100, not 101']],
+    [{ retryCount: 0.5 }, to, [400, 'bad_request', 'retryCount: expected a whole number, not 0.5']],
+    [{ retryBackoffRate: 0.9 }, to, [400, 'bad_request', 'retryBackoffRate: expected >=1, not 0.9']],
+    [{ retryBackoffRate: 10.1 }, to, [400, 'bad_request', 'retryBackoffRate: expected <=10, not 10.1']],
+    [
+      { retryDelaySeconds: 3_601 },
+      to,
+      [400, 'bad_request', 'retryDelaySeconds (3601) must not be above maxRetryDelaySeconds (3600)'],
+    ],
+    [{ retryInPlace: 1 }, to, [400, 'bad_request', 'retryInPlace: expected boolean']],
   ]
   for (const [request, parameters, expected] of refusals) {
     test(`is refused: ${expected[2]}`, async () => {

@@ -70,6 +70,15 @@ describe('a claim', () => {
     assert.deepEqual(idsOf(await claim(service, 'a', { topicNames: null, queueIds: null })), [first, queueIds[2]])
   })
 
+  test('takes none of the queues that it excepts', async () => {
+    await fill(service, queueIds)
+    const [first = 0, second = 0, third = 0] = queueIds
+    assert.deepEqual(await claim(service, 'a', { exceptQueueIds: queueIds }), [])
+    assert.deepEqual(await claim(service, 'a', { queueIds: [first], exceptQueueIds: [first] }), [])
+    assert.deepEqual(idsOf(await claim(service, 'a', { exceptQueueIds: [second] })), [first, third])
+    assert.deepEqual(idsOf(await claim(service, 'a', { exceptQueueIds: [] })), [second])
+  })
+
   test('names the lease and the version of the group', async () => {
     await fill(service, queueIds)
     const { leaseMs, version } = await service.call('claimQueues', asking({ leaseMs: 5_000 }))

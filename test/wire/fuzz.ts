@@ -144,6 +144,18 @@ const fields: Record<string, fc.Arbitrary<unknown>> = {
   queueOffsets: mostly(fc.array(mostly(commits), { maxLength: 4 })),
   flag: mostly(fc.constantFrom(0, 1)),
   msgs: mostly(fc.array(mostly(messages), { minLength: 1, maxLength: 4 })),
+  failMsg: mostly(
+    fc.record(
+      {
+        topicName: mostly(fc.constantFrom('g1_t1_fail', 't1')),
+        msgs: mostly(fc.array(mostly(messages), { maxLength: 4 })),
+      },
+      { requiredKeys: [] },
+    ),
+  ),
+  ids: mostly(fc.array(mostly(numbers), { maxLength: 4 })),
+  queueOffsetId: mostly(fc.integer({ min: 1, max: 4 })),
+  offsetVersion: mostly(fc.constantFrom(0, 1)),
   synFlag: mostly(numbers),
   publishId: mostly(fc.constantFrom('p-1', 'p-2', 'p-3')),
   attempt: mostly(fc.constantFrom(1, 2)),
@@ -171,6 +183,15 @@ const fields: Record<string, fc.Arbitrary<unknown>> = {
   consumerBatchSize: mostly(numbers),
   pullBatchSize: mostly(numbers),
   maxPullTimeSeconds: mostly(numbers),
+  tag: mostly(names),
+  delayProcessTimeSeconds: mostly(numbers),
+  timeoutSeconds: mostly(numbers),
+  retryCount: mostly(numbers),
+  retryDelaySeconds: mostly(numbers),
+  retryBackoffRate: mostly(fc.constantFrom(1, 1.5, 11)),
+  maxRetryDelaySeconds: mostly(numbers),
+  retryInPlace: mostly(fc.boolean()),
+  trace: mostly(fc.boolean()),
 }
 
 /** JSON of some of an endpoint's fields, and now and then of one that it does not know. */

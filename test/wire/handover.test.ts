@@ -22,8 +22,9 @@ describe('a hand-over', () => {
   afterEach(() => service.close())
 
   /** A consumer that owns four queues, when another joins. */
-  async function joined() {
+  async function joined(settings: object = {}) {
     const { consumerId: first } = await consume(service, 4)
+    await service.call('subscribe', settings, { groupName: 'g1', topicName: 't1' })
     const before = await assignment(service, first)
     const second = await join(service, 'g1', ['t1'], 'second')
     const after = await assignment(service, first)
@@ -138,5 +139,35 @@ describe('a hand-over', () => {
       results?.map(result => result.outcome),
       ['fenced', 'fenced'],
     )
+  })
+
+  test('waits for the time-out of a handler and ten seconds more, where its subscription has one', async () => {
+    for (const timeoutSeconds of [20, 100]) {
+      await service.close()
+      service = openService()
+      const { first, second, leaving } = await joined({ timeoutSeconds })
+      const beat = () => service.call('heartbeat', { ...base, consumerId: first, consumerIds: [second], asyn: 0 })
+      for (let seconds = 10; seconds < timeoutSeconds + 10; seconds += 10) {
+        service.clock.advance(10_000)
+        await beat()
+        assert.deepEqual((await assignment(service, second)).queues, [], `after ${seconds} s`)
+      }
+      service.clock.advance(10_000)
+      await beat()
+      assert.deepEqual(idsOf((await assignment(service, second)).queues), idsOf(leaving))
+    }
+  })
+
+  test('ends by the version that is presented also after minutes, while a handler was given that long', async () => {
+    const { first, second, after, leaving } = await joined({ timeoutSeconds: 300 })
+    const beat = () => service.call('heartbeat', { ...base, consumerId: first, consumerIds: [second], asyn: 0 })
+    for (let seconds = 0; seconds < 200; seconds += 10) {
+      service.clock.advance(10_000)
+      await beat()
+    }
+    assert.deepEqual((await assignment(service, second)).queues, [])
+    const presented = { ...base, consumerId: first, consumerGroupVersion: { g1: after.version }, waitMs: 0 }
+    await service.call('getConsumerGroupPolling', presented)
+    assert.deepEqual(idsOf((await assignment(service, second)).queues), idsOf(leaving))
   })
 })

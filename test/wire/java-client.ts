@@ -1,10 +1,13 @@
 import type { AssignedQueue, GroupMeta } from '../../core/protocol/membership.ts'
+import type { PulledMessage } from '../../core/protocol/pull.ts'
 import { type Service, turn } from './service.ts'
 
 /**
  * What PMQ's unmodified Java client 5.5.1 does with a group, as far as the service sees it. It polls again at once after
  * every answer. When `rbVersion` has risen it stops all of its queues, commits them finally, takes those of the answer, and
- * starts them after some more answers; when only `metaVersion` has, it takes the data of the queues that it has.
+ * starts them after some more answers; when only `metaVersion` has, it takes the data of the queues that it has. What it
+ * fails to handle it publishes to the fail topic with a count that is one higher, as long as that is not above the
+ * `retryCount` that it was told; of a fail topic it handles what is below.
  */
 export type JavaClient = {
   readonly id: number
@@ -12,7 +15,7 @@ export type JavaClient = {
   readonly groupName: string
   /** What it has handled, in order. */
   readonly seen: readonly Handled[]
-  /** The queues that it works on now. */
+  /** The queues of topics that it works on now. */
   queueIds(): number[]
   /** How often it has polled, and how often it has begun from the very beginning. */
   readonly counts: { polls: number; restarts: number }
@@ -24,18 +27,34 @@ export type JavaClient = {
 
 export type Handled = { queueId: number; body: string; by: string }
 
+export type JavaClientOptions = {
+  origin?: string
+  topics?: string[]
+  subEnv?: string
+  seen?: Handled[]
+  /** Whether its handler fails with a message. */
+  fails?: (body: string) => boolean
+}
+
 /** So many answers have to come after a change of the assignment before it starts. */
 const rbTimes = 4
 const commitEveryMs = 500
 const pullPauseMs = 500
 const heartbeatEveryMs = 10_000
 
-type Running = { queue: AssignedQueue; position: number; done: number; sent: number; isStopped: boolean }
+type Running = {
+  queue: AssignedQueue
+  position: number
+  done: number
+  sent: number
+  isStopped: boolean
+  busy: Promise<unknown>
+}
 
 export async function startJavaClient(
   service: Service,
   name: string,
-  { origin = 'g1', topics = ['t1'], subEnv = 'default', seen = [] as Handled[] } = {},
+  { origin = 'g1', topics = ['t1'], subEnv = 'default', seen = [], fails = () => false }: JavaClientOptions = {},
 ): Promise<JavaClient> {
   const me = { lan: 'java', sdkVersion: '5.5.1', clientIp: '10.1.1.1' }
   const { clock } = service
@@ -71,13 +90,41 @@ export async function startJavaClient(
       const { msgs = [] } = stopFlag === 1 ? {} : await service.call('pullData', { ...me, ...asked })
       // What was pulled under another offsetVersion is dropped.
       const isStale = own.isStopped || own.queue.offsetVersion !== offsetVersion
-      for (const { id: offset, body } of isStale ? [] : msgs) {
-        seen.push({ queueId, body, by: name })
-        own.position = offset
-        own.done = offset
+      for (const message of isStale ? [] : msgs) {
+        own.busy = handle(own, message)
+        if (!(await own.busy)) break
+        own.position = message.id
+        own.done = message.id
       }
       if (isStale || msgs.length === 0) await clock.sleep(pullPauseMs, gone.signal)
     }
+  }
+
+  /** Waits until it is due, handles it, and says what came of it, whose answer it does not look at. False: it was stopped. */
+  async function handle(own: Running, message: PulledMessage): Promise<boolean> {
+    if (own.isStopped) return false
+    const { queueId, topicType, originTopicName, consumerGroupName, retryCount } = own.queue
+    if (topicType === 2 && retryCount <= message.retryCount) return true
+    const sentAtMs = Date.parse(message.sendTime.replace(/ (.*):/, 'T$1.').concat('Z'))
+    while (clock.now() < sentAtMs + own.queue.delayProcessTime * 1000) {
+      await clock.sleep(pullPauseMs, gone.signal)
+      if (own.isStopped || gone.signal.aborted) return false
+    }
+    seen.push({ queueId, body: message.body, by: name })
+    const again = message.retryCount + 1
+    const hasFailed = fails(message.body)
+    const failMsg = hasFailed &&
+      retryCount >= again && {
+        failMsg: {
+          ...me,
+          msgs: [{ id: message.id, tag: message.tag, bizId: message.bizId, body: message.body, retryCount: again }],
+          topicName: `${consumerGroupName}_${originTopicName}_fail`,
+          synFlag: 1,
+        },
+      }
+    const ids = !hasFailed && topicType === 2 && { ids: [message.id] }
+    if (failMsg || ids) await service.send('publishAndUpdateResultFailMsg', { ...me, queueId, ...ids, ...failMsg })
+    return true
   }
 
   const commit = (which: Running[], flag: 0 | 1) => {
@@ -93,13 +140,23 @@ export async function startJavaClient(
   /** Only what the timer has committed once is in the final commit. */
   async function stopQueues() {
     for (const own of running) own.isStopped = true
+    // It waits for what runs.
+    await Promise.all(running.map(own => own.busy))
     const committed = running.filter(own => own.sent >= 0)
     running = []
     await commit(committed, 1)
   }
 
   function start() {
-    running = queues.map(queue => ({ queue, position: queue.offset, done: queue.offset, sent: -1, isStopped: false }))
+    const busy = Promise.resolve()
+    running = queues.map(queue => ({
+      queue,
+      position: queue.offset,
+      done: queue.offset,
+      sent: -1,
+      isStopped: false,
+      busy,
+    }))
     for (const own of running) void work(own)
   }
 
@@ -169,7 +226,11 @@ export async function startJavaClient(
     },
     seen,
     counts,
-    queueIds: () => running.map(own => own.queue.queueId).sort((a, b) => a - b),
+    queueIds: () =>
+      running
+        .filter(own => own.queue.topicType === 1)
+        .map(own => own.queue.queueId)
+        .sort((a, b) => a - b),
     async close() {
       await stopQueues()
       gone.abort()

@@ -47,7 +47,8 @@ async function startNode(name: string, groupName = 'g1'): Promise<{ client: Clie
   const queueIds = () =>
     consumer
       .status()
-      .queues.map(queue => queue.queueId)
+      .queues.filter(queue => queue.topicName === 't1')
+      .map(queue => queue.queueId)
       .sort((a, b) => a - b)
   return { client, queueIds }
 }

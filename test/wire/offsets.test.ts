@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
+import { viewGroup } from './operator.ts'
 import { assignment, base, consume, firstQueue, publish } from './scene.ts'
 import { openService, type Service } from './service.ts'
 
@@ -11,7 +12,7 @@ afterEach(() => service.close())
 
 const group = { groupName: 'g1' }
 const reset = (request: object) => service.call('resetOffsets', request, group)
-const offsets = async () => (await service.call('getGroup', undefined, group)).queues.map(queue => queue.offset)
+const offsets = async () => (await viewGroup(service)).queues.map(queue => queue.offset)
 const commit = (entry: { queueOffsetId: number; offsetVersion: number }, offset: number) =>
   service.call('commitOffset', { ...base, queueOffsets: [{ ...entry, offset, consumerGroupName: 'g1' }] })
 
@@ -115,7 +116,7 @@ describe('stopping', () => {
     const { queues } = await service.call('startQueues', { of: { topicName: 't1' } }, group)
     assert.deepEqual(
       queues.map(queue => queue.isStopped),
-      [false, false],
+      [false, false, false, false],
     )
   })
 

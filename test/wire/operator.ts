@@ -9,8 +9,14 @@ import type { Parameters, Service } from './service.ts'
 export const viewTopic = (service: Service, topicName = 't1'): Promise<TopicView> =>
   service.call('getTopicView', undefined, { topicName })
 
-export const viewGroup = (service: Service, groupName = 'g1'): Promise<GroupView> =>
-  service.call('getGroup', undefined, { groupName })
+/** A group without its places in fail topics. */
+export async function viewGroup(service: Service, groupName = 'g1'): Promise<GroupView> {
+  const view = await service.call('getGroup', undefined, { groupName })
+  return { ...view, queues: ordinary(view.queues) }
+}
+
+/** Those that are not of fail topics. */
+export const ordinary = (queues: GroupView['queues']) => queues.filter(queue => queue.originTopicName === undefined)
 
 /** Adds queues to a topic; answers with their ids. */
 export async function addQueues(service: Service, count = 1, topicName = 't1'): Promise<number[]> {

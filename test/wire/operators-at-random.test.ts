@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { hasOwnOffsets, kindOf } from '../../core/group/copy-names.ts'
+import { topicNamesOf } from '../../core/group/fail-topics.ts'
 import { selectMembers } from '../../core/group/members.ts'
+import { settingsOf } from '../../core/group/subscriptions.ts'
 import type { GroupSnapshot, QueueOffset } from '../../core/model.ts'
 import type { EndpointName } from '../../core/protocol/endpoints.ts'
 import { tick } from '../../core/tick.ts'
@@ -144,14 +146,16 @@ async function assertInLine(service: Service) {
   }
   for (const snapshot of groups) {
     const { group, subscriptions, offsets, members, copies } = snapshot
-    const subscribed = topics.filter(topic => subscriptions.some(each => each.topicName === topic?.topic.name))
+    const names = subscriptions.flatMap(topicNamesOf)
+    const subscribed = await Promise.all(names.map(name => service.core.store.readTopic(name)))
     const queueIds = hasOwnOffsets(group) ? subscribed.flatMap(topic => topic?.queues.map(q => q.queueId)) : []
     const byNumber = (a = 0, b = 0) => a - b
     assert.deepEqual(offsets.map(offset => offset.queueId).sort(byNumber), queueIds.sort(byNumber), group.name)
     assert.equal(group.rebalanceDone, group.rebalanceAsked, `${group.name} owes a rebalance`)
     const origin = groups.find(each => each.group.name === group.origin?.groupName)
     if (group.origin) {
-      const settings = (of: GroupSnapshot | undefined) => of?.subscriptions.map(({ groupName: _, ...each }) => each)
+      const settings = (of: GroupSnapshot | undefined) =>
+        of?.subscriptions.map(each => ({ topicName: each.topicName, ...settingsOf(each) }))
       assert.deepEqual(settings(snapshot), settings(origin), `${group.name} and its origin`)
     }
     const consumerCopies = copies.flatMap(({ consumerId }) => consumerId ?? [])

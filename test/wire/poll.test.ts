@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, suite, test } from 'node:test'
+import { viewTopic } from './operator.ts'
 import { assignment, base, consume, createGroup, createTopic, firstQueue, join, publish, register } from './scene.ts'
 import { openService, type Service, turn } from './service.ts'
 
@@ -35,7 +36,26 @@ suite('what a poll answers', () => {
   test('is the assignment with every field that a PMQ client reads', async () => {
     const { consumerId, queueIds } = await consume(service)
     const { time, serverIp, sleepTime, ...answer } = await poll(consumerId, { g1: 0 })
-    const [queueId] = queueIds
+    const [queueId = 0] = queueIds
+    const [failQueueId = 0, other = 0] = (await viewTopic(service, 'g1_t1_fail')).queues.map(queue => queue.queueId)
+    const common = {
+      offsetVersion: 1,
+      offset: 0,
+      consumerGroupName: 'g1',
+      originTopicName: 't1',
+      failTopicName: 'g1_t1_fail',
+      pullBatchSize: 50,
+      consumerBatchSize: 1,
+      retryCount: 4,
+      stopFlag: 0,
+      traceFlag: 0,
+      lastId: 0,
+      maxPullTime: 5,
+      timeout: 0,
+    }
+    const ordinary = { topicName: 't1', topicType: 1, topicId: 1, delayProcessTime: 0, threadSize: 5 }
+    const ofFailTopic = { topicName: 'g1_t1_fail', topicType: 2, topicId: 2, delayProcessTime: 60, threadSize: 1 }
+    const backoff = { retryBackoffRate: 1, maxRetryDelay: 3600 }
     assert.deepEqual(answer, {
       suc: true,
       consumerDeleted: 0,
@@ -45,27 +65,9 @@ suite('what a poll answers', () => {
         g1: {
           meta: { name: 'g1', rbVersion: 1, metaVersion: 2, version: 3 },
           queues: {
-            [`${queueId}`]: {
-              queueOffsetId: 1,
-              offsetVersion: 1,
-              offset: 0,
-              consumerGroupName: 'g1',
-              topicName: 't1',
-              queueId,
-              originTopicName: 't1',
-              topicType: 1,
-              topicId: 1,
-              delayProcessTime: 0,
-              threadSize: 5,
-              pullBatchSize: 50,
-              consumerBatchSize: 1,
-              retryCount: 0,
-              stopFlag: 0,
-              traceFlag: 0,
-              lastId: 0,
-              maxPullTime: 5,
-              timeout: 0,
-            },
+            [queueId]: { queueOffsetId: 1, queueId, ...common, ...ordinary },
+            [failQueueId]: { queueOffsetId: 2, queueId: failQueueId, ...common, ...ofFailTopic, ...backoff },
+            [other]: { queueOffsetId: 3, queueId: other, ...common, ...ofFailTopic, ...backoff },
           },
         },
       },
@@ -197,7 +199,8 @@ suite('how long a poll is held', () => {
     const { consumerId, version } = await consumeQuietly(2)
     const held = await hold(consumerId, { g1: version })
     await join(service, 'g1', ['t1'], 'other')
-    assert.equal(Object.keys((await service.pass(held.answer)).consumerGroups?.g1?.queues ?? {}).length, 1)
+    const queues = Object.values((await service.pass(held.answer)).consumerGroups?.g1?.queues ?? {})
+    assert.deepEqual(queues.map(queue => queue.topicType).sort(), [1, 2])
   })
 
   test('until a change in another container is noticed, after a second', async () => {

@@ -198,7 +198,7 @@ describe('a queue that was removed', () => {
     const { offsets = [] } = (await service.core.store.readGroup('g1')) ?? {}
     assert.deepEqual(
       offsets.map(offset => offset.queueId),
-      [2],
+      [2, 3, 4],
     )
   })
 

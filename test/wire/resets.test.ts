@@ -140,13 +140,13 @@ describe('a reset of a group', () => {
   })
 
   test('does so to all of its queues, or to those that are meant', async () => {
-    await createTopic(service, 't2', 2)
+    const ids = await createTopic(service, 't2', 2)
     await service.call('subscribe', {}, { ...g1, topicName: 't2' })
-    const msgs = [2, 3].map(queueId => ({ body: 'x', partitionInfo: { queueId } }))
+    const msgs = ids.map(queueId => ({ body: 'x', partitionInfo: { queueId } }))
     await service.call('publish', { ...base, topicName: 't2', msgs })
     await publish(service, ['a'])
     const offsets = async () => (await viewGroup(service)).queues.map(queue => queue.offset)
-    await service.call('resetOffsets', { of: { queueId: 3 }, to: 'end' }, g1)
+    await service.call('resetOffsets', { of: { queueId: ids[1] }, to: 'end' }, g1)
     assert.deepEqual(await offsets(), [0, 0, 1])
     await service.call('resetOffsets', { of: { topicName: 't2' }, to: 'end' }, g1)
     assert.deepEqual(await offsets(), [0, 1, 1])
@@ -155,11 +155,11 @@ describe('a reset of a group', () => {
   })
 
   test('to an offset behind the end of one of its queues is refused, and none is set', async () => {
-    await createTopic(service, 't2')
+    const [other] = await createTopic(service, 't2')
     await service.call('subscribe', {}, { ...g1, topicName: 't2' })
     await publish(service, ['a', 'b'])
     const { status, json } = await service.send('resetOffsets', { of: 'all', to: { offset: 2 } }, g1)
-    assert.deepEqual([status, json.message], [400, 'queue 2 ends at offset 0; 2 lies behind it'])
+    assert.deepEqual([status, json.message], [400, `queue ${other} ends at offset 0; 2 lies behind it`])
     assert.equal(await offset(), 0)
   })
 })

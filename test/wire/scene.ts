@@ -43,19 +43,22 @@ export async function consume(service: Service, queues = 1): Promise<{ consumerI
   return { consumerId: await join(service, 'g1', ['t1']), queueIds }
 }
 
-/** The queues that a consumer owns in a group, in order of their ids, and the group's version. */
+/** The queues of topics that a consumer owns in a group, in order of their ids, those of fail topics, and the group's version. */
 export async function assignment(
   service: Service,
   consumerId: number,
   groupName = 'g1',
-): Promise<{ queues: AssignedQueue[]; version: number }> {
+): Promise<{ queues: AssignedQueue[]; failQueues: AssignedQueue[]; version: number }> {
   // A read of a group is shared for so long, and need not know of the last commits.
   service.clock.advance(100)
   const request = { ...base, consumerId, consumerGroupVersion: { [groupName]: 0 } }
   const { consumerGroups } = await service.call('getConsumerGroupPolling', request)
   const group = consumerGroups?.[groupName]
   assert.ok(group)
-  return { queues: Object.values(group.queues), version: group.meta.version }
+  const [queues = [], failQueues = []] = [1, 2].map(type => {
+    return Object.values(group.queues).filter(({ topicType }) => topicType === type)
+  })
+  return { queues, failQueues, version: group.meta.version }
 }
 
 export async function firstQueue(service: Service, consumerId: number): Promise<AssignedQueue> {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
+import { viewGroup } from './operator.ts'
 import { isDeleted, members, owned, start } from './placing.ts'
 import { base, createGroup, createTopic } from './scene.ts'
 import { openService, type Service } from './service.ts'
@@ -14,7 +15,7 @@ afterEach(() => service.close())
 
 const group = { groupName: 'g1' }
 const update = (settings: object) => service.call('updateGroup', settings, group)
-const view = () => service.call('getGroup', undefined, group)
+const view = () => viewGroup(service)
 const from = (clientIp: string) => ({ clientIp })
 const leave = (id: number) => service.call('deRegister', { ...base, id })
 const counts = async (...consumerIds: number[]) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import { addQueues, bodiesOf, commit, refusal, viewGroup } from './operator.ts'
+import { addQueues, bodiesOf, commit, ordinary, refusal, viewGroup } from './operator.ts'
 import { assignment, base, consume, createGroup, createTopic, join, publish } from './scene.ts'
 import { openService, type Service, turn } from './service.ts'
 
@@ -45,7 +45,9 @@ describe('queues of a group that are stopped', () => {
       const consumerId = await consumeTwo()
       const { queues } = await stop(of)
       assert.deepEqual(
-        queues.filter(queue => queue.isStopped).map(queue => queue.queueId),
+        ordinary(queues)
+          .filter(queue => queue.isStopped)
+          .map(queue => queue.queueId),
         expected,
       )
       const told = (await assignment(service, consumerId)).queues.filter(queue => queue.stopFlag === 1)

@@ -1,91 +1,153 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../../core/protocol/clock.ts'
+import type { CallResult, SafeListeners } from '../consumer-listeners.ts'
 import type { Message, MessageHandler } from '../message.ts'
-import { CallContext } from './call-context.ts'
+import { createAlarm } from './alarm.ts'
+import { CallContext, type CallQueue } from './call-context.ts'
+import { type CallFailure, handlerTimeout, readResult } from './call-outcome.ts'
 
-/** What dispatching is made of. `Mark` is whatever `started` wants back in `finished`. */
+/** What dispatching is made of. `Mark` is whatever `take` wants back in `finished`. */
 export type DispatchDeps<Mark> = {
   handler: MessageHandler
-  queue: { groupName: string; topicName: string; queueId: number }
-  /** Takes messages from the buffer; none if there is nothing, or nothing may be handed out now. */
-  take(max: number): Message[]
-  /** Messages are handed out, up to `lastOffset`. */
-  started(lastOffset: number): Mark
-  finished(mark: Mark): void
-  /** `retryInMs` is absent if the call is not repeated. */
-  onFailed(failure: { messages: Message[]; failures: number; error: unknown; retryInMs: number | undefined }): void
+  queue: CallQueue
+  /** Takes messages that may be handled now; undefined if there is none, or nothing may be handed out. */
+  take(max: number): { messages: Message[]; mark: Mark } | undefined
+  /** These messages of a call are done with. */
+  finished(messages: readonly Message[], mark: Mark): void
+  /** Those of a call that waits to be repeated which nobody has declared done meanwhile. */
+  stillOpen(messages: readonly Message[]): readonly Message[]
+  /** Which of the failed messages are brought somewhere else, instead of being handed out again by this call. */
+  leaving(failed: readonly Message[], failures: number): readonly Message[]
+  /** Brings them there, however long that takes. False: the queue is being given up. Never rejects. */
+  bringAway(leaving: readonly Message[], failures: number, succeeded: readonly Message[]): Promise<boolean>
+  /** `retryInMs` is absent if nothing of the call is handed out again by it. */
+  onFailed(failure: FailedCall): void
+  /** No call runs, and there is nothing that could be handed out. */
+  onIdle(): void
+  onSlow(messages: readonly Message[], runningMs: number): void
+  preHandle: SafeListeners['preHandle']
+  postHandle: SafeListeners['postHandle']
+  /** Told what handler calls do, while that is traced. */
+  trace: { readonly isOn: boolean; tell(step: 'began' | 'ended' | 'failed', messages: readonly Message[]): void }
+  warnTimeoutMs: number
   clock: Clock
   random: () => number
 }
 
-/** How many messages a call gets, and how many calls run at once. */
-export type DispatchSettings = { threadSize: number; consumerBatchSize: number }
+/** A handler call of which messages have failed. */
+export type FailedCall = {
+  messages: readonly Message[]
+  failed: readonly Message[]
+  leaving: readonly Message[]
+  failures: number
+  error: unknown
+  retryInMs: number | undefined
+}
+
+/** How many messages a call gets, how many calls run at once, and how long one may take (in seconds; 0: any time). */
+export type DispatchSettings = { threadSize: number; consumerBatchSize: number; timeout: number }
 
 /** Gives messages to the handler. */
 export type Dispatch = {
   /** Starts what can be started. To be called whenever there is more to take. */
   pump(): void
+  /** The same, after other work of the process has had its turn. */
+  pumpSoon(): void
   /** Applies from the next call on. */
   update(settings: DispatchSettings): void
   setPaused(isPaused: boolean): void
   /** Starts no more calls and repeats none. Resolves when the running ones have ended. */
   stop(): Promise<void>
   /** Stops, and aborts the signals of the running calls: whatever they end with, nothing comes of it. */
-  abandon(): void
-  /** Calls that run or wait to be repeated. */
+  abandon(reason: Error): void
+  /** Calls that run, wait to be repeated, or whose failures are being brought away. */
   readonly running: number
+  /** No call runs, and there was nothing to hand out when that was last looked for. */
+  readonly isIdle: boolean
+  /** Those of them that have failed before. */
+  readonly failing: number
+  /** `preHandle` has said no, and is asked again. */
+  readonly isHeld: boolean
+  /** When a call last ended, by the monotonic clock. */
+  readonly lastHandledAtMs: number | undefined
 }
 
-type Call<Mark> = { messages: Message[]; mark: Mark; failures: number; context: CallContext }
+type Call<Mark> = {
+  messages: readonly Message[]
+  mark: Mark
+  failures: number
+  startedAtMs: number
+  /** When it is told as slow next, and when it has taken too long, by the monotonic clock. */
+  warnAtMs: number
+  expiresAtMs: number
+  /** Of the attempt that runs; undefined between attempts. What comes from an earlier one is late, and ignored. */
+  context: CallContext | undefined
+}
 
 /** A failed call is repeated soon, and less and less often: most failures are of something that needs time. */
 const retryBaseMs = 100
 const retryMaxMs = 30_000
+/** The same for a listener that has said no. */
+const heldBaseMs = 50
+const heldMaxMs = 5_000
 /** How long calls may follow each other before other work of the process, heartbeats too, gets its turn. */
 const maxTurnMs = 10
 
 /**
- * A call takes a slot, and keeps it until its messages are done: while a failed call waits to be repeated, its slot
- * starts nothing else. So with one slot the order is strict, and however much fails, no more than `threadSize` calls of
- * a queue are ever repeated at once.
+ * A call takes a slot, and keeps it until its messages are done: while a failed call waits to be repeated, or its failures
+ * are being brought away, its slot starts nothing else. So with one slot the order is strict, and however much fails, no
+ * more than `threadSize` calls of a queue are ever repeated at once.
  */
 export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: DispatchSettings): Dispatch {
-  const { clock, random, handler } = deps
+  const { clock, random, handler, preHandle, postHandle, trace, warnTimeoutMs } = deps
   const calls = new Set<Call<Mark>>()
   const held: (() => void)[] = []
+  const alarm = createAlarm(clock, lookAtTimes)
   const stopping = new AbortController()
   setMaxListeners(0, stopping.signal)
-  let { threadSize, consumerBatchSize } = settings
+  let { threadSize, consumerBatchSize, timeout } = settings
   let isPaused = false
   let isPumping = false
   let isYielding = false
   let isAbandoned = false
+  /** Calls that ask whether they may begin. */
+  let asking = 0
+  let isHeld = false
   let turnEndsAtMs = Number.NEGATIVE_INFINITY
+  let lastHandledAtMs: number | undefined
   let onIdle: (() => void) | undefined
   let idle: Promise<void> | undefined
 
-  function pump() {
+  function pump(knownNowMs?: number) {
     // A handler that returns at once ends its call inside this loop, which must then not begin again.
     if (isPumping || isYielding) return
     isPumping = true
-    while (calls.size < threadSize && !isPaused && !stopping.signal.aborted) {
-      if (clock.monotonic() >= turnEndsAtMs) {
-        yieldTurn()
+    let nextNowMs = knownNowMs
+    while (calls.size < threadSize && asking === 0 && !isPaused && !stopping.signal.aborted) {
+      const nowMs = nextNowMs ?? clock.monotonic()
+      nextNowMs = undefined
+      if (nowMs >= turnEndsAtMs) {
+        pumpSoon()
         break
       }
-      const messages = deps.take(consumerBatchSize)
-      const last = messages.at(-1)
-      if (!last) break
-      const mark = deps.started(last.offset)
-      const call = { messages, mark, failures: 0, context: new CallContext(deps.queue) }
+      const taken = deps.take(consumerBatchSize)
+      if (!taken) break
+      const { messages, mark } = taken
+      const call = { messages, mark, failures: 0, startedAtMs: nowMs, warnAtMs: 0, expiresAtMs: 0, context: undefined }
       calls.add(call)
-      attempt(call)
+      begin(call)
     }
     isPumping = false
+    if (isIdle()) deps.onIdle()
+  }
+
+  function isIdle(): boolean {
+    return calls.size === 0 && !isPumping && !isYielding && !isPaused && !stopping.signal.aborted
   }
 
   /** Handlers that never wait would follow each other without an end of the event loop's turn. */
-  function yieldTurn() {
+  function pumpSoon() {
+    if (isYielding) return
     isYielding = true
     setImmediate(() => {
       isYielding = false
@@ -94,66 +156,156 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     })
   }
 
-  function attempt(call: Call<Mark>) {
-    let promised: Promise<unknown> | undefined
-    try {
-      // The handler gets its own array: what it does to it must not change what is repeated.
-      const returned: unknown = handler(call.messages.slice(), call.context)
-      if (isThenable(returned)) promised = Promise.resolve(returned)
-    } catch (error) {
-      return fail(call, error)
-    }
-    if (!promised) return succeed(call)
-    promised.then(
-      () => succeed(call),
-      (error: unknown) => fail(call, error),
-    )
-  }
-
-  function succeed(call: Call<Mark>) {
-    if (!isAbandoned) deps.finished(call.mark)
-    end(call)
-  }
-
-  function fail(call: Call<Mark>, error: unknown) {
-    if (isAbandoned) return end(call)
-    const { messages } = call
-    const failures = ++call.failures
-    const backoffMs = Math.min(retryMaxMs, retryBaseMs * 2 ** (failures - 1))
-    // Up to a tenth less, so that consumers which failed together do not return together.
-    const retryInMs = stopping.signal.aborted ? undefined : backoffMs * (1 - random() / 10)
-    deps.onFailed({ messages, failures, error, retryInMs })
-    if (retryInMs === undefined) end(call)
-    else void repeat(call, retryInMs)
-  }
-
-  async function repeat(call: Call<Mark>, retryInMs: number) {
-    await clock.sleep(retryInMs, stopping.signal)
-    if (isPaused && !stopping.signal.aborted) {
-      await new Promise<void>(resolve => {
-        held.push(resolve)
-      })
-    }
-    if (stopping.signal.aborted) end(call)
+  function begin(call: Call<Mark>) {
+    if (preHandle) void askFirst(call, preHandle)
     else attempt(call)
   }
 
-  /** Calls that were due to be repeated during a pause see for themselves how it goes on. */
+  /** One no is meant for the whole queue: while a call asks, no other one begins. */
+  async function askFirst(call: Call<Mark>, ask: NonNullable<typeof preHandle>) {
+    asking++
+    for (let pauseMs = heldBaseMs; ; pauseMs = Math.min(heldMaxMs, pauseMs * 2)) {
+      await resumed()
+      if (stopping.signal.aborted) break
+      // The time that it takes to say yes is not the handler's.
+      call.warnAtMs = Number.POSITIVE_INFINITY
+      call.expiresAtMs = Number.POSITIVE_INFINITY
+      call.context = new CallContext(deps.queue)
+      isHeld = !(await ask(call.messages.slice(), call.context))
+      if (!isHeld || stopping.signal.aborted) break
+      await clock.sleep(pauseMs, stopping.signal)
+    }
+    asking--
+    call.startedAtMs = clock.monotonic()
+    if (stopping.signal.aborted) return end(call)
+    attempt(call)
+    pump()
+  }
+
+  function attempt(call: Call<Mark>) {
+    const { messages } = call
+    const context = new CallContext(deps.queue)
+    call.context = context
+    if (trace.isOn) trace.tell('began', messages)
+    let promised: Promise<unknown> | undefined
+    let failure: CallFailure | undefined
+    try {
+      // The handler gets its own array: what it does to it must not change what is repeated.
+      const returned: unknown = handler(messages.slice(), context)
+      if (isThenable(returned)) promised = Promise.resolve(returned)
+      else failure = readResult(returned, messages)
+    } catch (error) {
+      failure = { messages, error }
+    }
+    if (!promised) return conclude(call, context, call.startedAtMs, failure)
+    call.warnAtMs = call.startedAtMs + warnTimeoutMs
+    call.expiresAtMs = timeout > 0 ? call.startedAtMs + timeout * 1000 : Number.POSITIVE_INFINITY
+    alarm.set(Math.min(call.warnAtMs, call.expiresAtMs))
+    promised.then(
+      result => conclude(call, context, clock.monotonic(), readResult(result, messages)),
+      (error: unknown) => conclude(call, context, clock.monotonic(), { messages, error }),
+    )
+  }
+
+  function lookAtTimes() {
+    const nowMs = clock.monotonic()
+    for (const call of [...calls]) {
+      const { context, messages, startedAtMs } = call
+      if (!context) continue
+      if (nowMs >= call.expiresAtMs) {
+        const error = handlerTimeout(call.expiresAtMs - startedAtMs)
+        CallContext.abort(context, error)
+        conclude(call, context, nowMs, { messages, error })
+        continue
+      }
+      if (nowMs >= call.warnAtMs) {
+        call.warnAtMs = nowMs + warnTimeoutMs
+        deps.onSlow(messages, nowMs - startedAtMs)
+      }
+      alarm.set(Math.min(call.warnAtMs, call.expiresAtMs))
+    }
+  }
+
+  function conclude(call: Call<Mark>, context: CallContext, nowMs: number, failure: CallFailure | undefined) {
+    // The attempt has timed out, and was concluded then.
+    if (call.context !== context) return
+    call.context = undefined
+    lastHandledAtMs = nowMs
+    const { messages } = call
+    if (trace.isOn) trace.tell(failure ? 'failed' : 'ended', failure?.messages ?? messages)
+    if (postHandle) postHandle(messages, context, resultOf(failure, nowMs - call.startedAtMs))
+    if (isAbandoned) return end(call)
+    if (failure) return fail(call, failure)
+    deps.finished(messages, call.mark)
+    end(call, nowMs)
+  }
+
+  function resultOf(failure: CallFailure | undefined, durationMs: number): CallResult {
+    const outcome = isAbandoned ? 'ignored' : failure ? 'failed' : 'done'
+    return { outcome, failed: failure?.messages.map(offsetOf) ?? [], error: failure?.error, durationMs }
+  }
+
+  function fail(call: Call<Mark>, { messages: failed, error }: CallFailure) {
+    const { messages, mark } = call
+    const failures = ++call.failures
+    const leaving = deps.leaving(failed, failures)
+    const staying = leaving.length === 0 ? failed : failed.filter(message => !leaving.includes(message))
+    const backoffMs = Math.min(retryMaxMs, retryBaseMs * 2 ** (failures - 1))
+    // Up to a tenth less, so that consumers which failed together do not return together.
+    const retryInMs = stopping.signal.aborted || staying.length === 0 ? undefined : backoffMs * (1 - random() / 10)
+    const succeeded = failed.length < messages.length ? messages.filter(message => !failed.includes(message)) : []
+    if (succeeded.length > 0) deps.finished(succeeded, mark)
+    call.messages = staying
+    deps.onFailed({ messages, failed, leaving, failures, error, retryInMs })
+    if (leaving.length === 0 && retryInMs === undefined) end(call)
+    else void goOn(call, leaving, succeeded, retryInMs)
+  }
+
+  async function goOn(
+    call: Call<Mark>,
+    leaving: readonly Message[],
+    succeeded: readonly Message[],
+    retryInMs: number | undefined,
+  ) {
+    if (leaving.length > 0) {
+      const isAway = await deps.bringAway(leaving, call.failures, succeeded)
+      if (!isAway || isAbandoned) return end(call)
+      deps.finished(leaving, call.mark)
+    }
+    if (retryInMs === undefined) return end(call)
+    await clock.sleep(retryInMs, stopping.signal)
+    await resumed()
+    call.messages = deps.stillOpen(call.messages)
+    if (stopping.signal.aborted || call.messages.length === 0) return end(call)
+    call.startedAtMs = clock.monotonic()
+    begin(call)
+  }
+
+  /** Calls that are due during a pause see for themselves how it goes on. */
+  async function resumed() {
+    if (!isPaused || stopping.signal.aborted) return
+    await new Promise<void>(resolve => {
+      held.push(resolve)
+    })
+  }
+
   function letGo() {
     for (const go of held.splice(0)) go()
   }
 
-  function end(call: Call<Mark>) {
+  function end(call: Call<Mark>, nowMs?: number) {
     calls.delete(call)
     if (calls.size === 0) onIdle?.()
-    pump()
+    pump(nowMs)
   }
 
   return {
-    pump,
+    pump: () => pump(),
+    pumpSoon,
     update(changed) {
       threadSize = changed.threadSize
       consumerBatchSize = changed.consumerBatchSize
+      timeout = changed.timeout
       pump()
     },
     setPaused(paused) {
@@ -170,17 +322,32 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
       })
       return idle
     },
-    abandon() {
+    abandon(reason) {
       stopping.abort()
       letGo()
       isAbandoned = true
-      for (const { context } of calls) CallContext.abort(context)
+      alarm.close()
+      for (const { context } of calls) if (context) CallContext.abort(context, reason)
     },
     get running() {
       return calls.size
     },
+    get isIdle() {
+      return isIdle()
+    },
+    get failing() {
+      return [...calls].filter(({ failures }) => failures > 0).length
+    },
+    get isHeld() {
+      return isHeld && asking > 0
+    },
+    get lastHandledAtMs() {
+      return lastHandledAtMs
+    },
   }
 }
+
+const offsetOf = ({ offset }: Message) => offset
 
 function isThenable(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'then' in value

@@ -8,9 +8,11 @@ import { createWakeup } from '../wakeup.ts'
 export type PullDeps = {
   /** Asks for what is behind `position`. Rejects if there is no good answer. */
   ask(position: number, signal: AbortSignal): Promise<PullResponse>
-  /** Takes a batch from its message `firstIndex` on. */
-  add(batch: PulledBatch, firstIndex: number): void
+  /** Takes a batch from its message `firstIndex` on. `serviceNowMs`: the service's clock, where the answer tells it. */
+  add(batch: PulledBatch, firstIndex: number, serviceNowMs: number | undefined): void
   wantsMore(): boolean
+  /** An answer brought nothing new, or there is no room for more. */
+  onRest(): void
   onSkipped(firstOffset: number, count: number): void
   onFailed(error: PmqClientError, retryInMs: number): void
   clock: Clock
@@ -28,14 +30,32 @@ export type Pull = {
   /** A paused loop lets a request under way finish and keeps what it brings. */
   setPaused(isPaused: boolean): void
   setMaxPause(ms: number): void
+  /** Says that there may be messages: an empty queue is asked at once. */
+  hint(): void
   /** Ends the loop and gives up the request under way. */
   stop(): void
   /** The last offset that was pulled. */
   readonly position: number
+  /** The last answer brought nothing new. */
+  readonly isAtEnd: boolean
   /** When a pull was last answered, milliseconds since 1970. */
   readonly lastPullAtMs: number | undefined
   /** How many pulls in a row have failed. */
   readonly failures: number
+  readonly activity: PullActivity
+}
+
+/**
+ * What a pull loop does: `asking`: a request is under way; `waiting`: the pause of an empty queue; `backing_off`: the
+ * pause after a request that failed; `blocked`: it is paused, or the buffer wants no more; `ended`: it does
+ * not run.
+ */
+export type PullActivity = {
+  state: 'asking' | 'waiting' | 'backing_off' | 'blocked' | 'ended'
+  /** When that began, by the monotonic clock. */
+  sinceMs: number
+  /** How long it lasts at most, in milliseconds. */
+  forMs?: number
 }
 
 /** The first pause of an empty queue: it keeps a service that answers at once from being asked in a hot loop. */
@@ -54,35 +74,51 @@ export function createPull(deps: PullDeps, startOffset: number, maxPauseMs: numb
   let lastPullAtMs: number | undefined
   let failures = 0
   let isPaused = false
-  let isBlocked = false
+  let isHinted = false
+  let isAtEnd = false
+  let activity: PullActivity = { state: 'ended', sinceMs: clock.monotonic() }
+
+  function enter(state: PullActivity['state'], forMs?: number) {
+    activity = { state, sinceMs: clock.monotonic(), ...(forMs !== undefined && { forMs }) }
+  }
 
   async function run() {
     let pauseMs = firstPauseMs
     let version: number | undefined
+    let wasFruitless = false
     while (!asking.signal.aborted) {
       if (isPaused || !deps.wantsMore()) {
-        isBlocked = true
+        enter('blocked')
+        deps.onRest()
         await wakeup.wait()
-        isBlocked = false
         continue
       }
+      const wasHinted = isHinted
+      isHinted = false
+      enter('asking')
       const askedAtMs = clock.monotonic()
+      const restOf = (ms: number) => ms - (clock.monotonic() - askedAtMs)
       try {
         const answer = await deps.ask(position, asking.signal)
-        if (asking.signal.aborted) return
+        if (asking.signal.aborted) break
         const hasMoved = accept(answer)
         lastPullAtMs = clock.now()
         failures = 0
         // A hold also ends when the group has changed, which says nothing of how long the queue will stay empty.
         const hasNews = answer.version !== undefined && answer.version !== version
-        if (hasMoved || hasNews) pauseMs = firstPauseMs
+        if (hasMoved || hasNews || wasHinted) pauseMs = firstPauseMs
         version = answer.version ?? version
+        wasFruitless = !hasMoved && wasHinted
+        isAtEnd = !hasMoved
         if (hasMoved) continue
-        const restMs = Math.min(pauseMs, maxPauseMs) - (clock.monotonic() - askedAtMs)
+        deps.onRest()
+        const restMs = restOf(Math.min(pauseMs, maxPauseMs))
         pauseMs = Math.min(pauseMs + deps.pullDeltaTimeMs, maxPauseMs)
-        if (restMs > 0) await wakeup.wait(restMs)
+        if (!isHinted) await pause('waiting', restMs)
+        // Hints that come without an end must not make a hot loop where there is nothing.
+        if (isHinted && wasFruitless) await pause('waiting', restOf(firstPauseMs))
       } catch (thrown) {
-        if (asking.signal.aborted) return
+        if (asking.signal.aborted) break
         const error = asClientError(thrown)
         const retryInMs = Math.max(
           firstPauseMs,
@@ -90,9 +126,16 @@ export function createPull(deps: PullDeps, startOffset: number, maxPauseMs: numb
           error.retryAfterMs ?? 0,
         )
         deps.onFailed(error, retryInMs)
-        await wakeup.wait(retryInMs)
+        await pause('backing_off', retryInMs)
       }
     }
+    enter('ended')
+  }
+
+  async function pause(state: 'waiting' | 'backing_off', ms: number) {
+    if (ms <= 0) return
+    enter(state, ms)
+    await wakeup.wait(ms)
   }
 
   /** True if there was something new. */
@@ -103,7 +146,7 @@ export function createPull(deps: PullDeps, startOffset: number, maxPauseMs: numb
       if (gap > 0) deps.onSkipped(position + 1, gap)
       const firstIndex = Math.max(0, -gap)
       if (firstIndex >= batch.msgs.length) continue
-      deps.add(batch, firstIndex)
+      deps.add(batch, firstIndex, answer.nowMs)
       position = batch.offset + batch.msgs.length - 1
     }
     return position > before
@@ -112,11 +155,15 @@ export function createPull(deps: PullDeps, startOffset: number, maxPauseMs: numb
   return {
     run,
     roomChanged() {
-      if (isBlocked) wakeup.wake()
+      if (activity.state === 'blocked') wakeup.wake()
     },
     setPaused(paused) {
       isPaused = paused
-      if (isBlocked) wakeup.wake()
+      if (activity.state === 'blocked') wakeup.wake()
+    },
+    hint() {
+      if (activity.state === 'waiting' && !isHinted) wakeup.wake()
+      isHinted = true
     },
     setMaxPause(ms) {
       maxPauseMs = ms
@@ -128,11 +175,17 @@ export function createPull(deps: PullDeps, startOffset: number, maxPauseMs: numb
     get position() {
       return position
     },
+    get isAtEnd() {
+      return isAtEnd
+    },
     get lastPullAtMs() {
       return lastPullAtMs
     },
     get failures() {
       return failures
+    },
+    get activity() {
+      return activity
     },
   }
 }

@@ -1,40 +1,72 @@
 import type { Clock } from '../../../core/protocol/clock.ts'
 import type { CommitEntry, CommitResult } from '../../../core/protocol/commit.ts'
+import type { FailuresRequest, FailuresResponse } from '../../../core/protocol/failures.ts'
 import type { AssignedQueue } from '../../../core/protocol/membership.ts'
 import type { PullResponse } from '../../../core/protocol/pull.ts'
+import type { FinishOutcome } from '../committer.ts'
+import { containListeners } from '../consumer-listeners.ts'
+import type { ResolvedConsumerOptions } from '../consumer-options.ts'
+import { PmqClientError } from '../errors.ts'
 import type { EventListener } from '../events.ts'
 import type { MessageHandler } from '../message.ts'
 import { endsWithin } from '../within.ts'
+import { createAppendTimes } from './append-times.ts'
 import { createBuffer } from './buffer.ts'
-import { createDispatch } from './dispatch.ts'
-import { createOffsetTracker } from './offset-tracker.ts'
+import { createDispatch, type FailedCall } from './dispatch.ts'
+import { sendFailures } from './fail-sender.ts'
+import { createFailureDesk } from './failures.ts'
+import { createGauge } from './gauge.ts'
+import { createHandOuts } from './hand-outs.ts'
+import { createIntake } from './intake.ts'
+import { createManualCommits } from './manual-commits.ts'
+import { createOffsetTracker, type Span } from './offset-tracker.ts'
 import { createPull } from './pull.ts'
+import { pullingStatus, type QueueStatus, toWallMs } from './queue-status.ts'
+import { createTrace } from './trace.ts'
 
 /** What a queue's worker is made of. */
 export type QueueWorkerDeps = {
   handler: MessageHandler
   /** Asks for what is behind `position`; rejects if there is no good answer. */
   ask(queue: AssignedQueue, position: number, signal: AbortSignal): Promise<PullResponse>
+  /** Sends failures to their fail topic; rejects if there is no good answer. */
+  sendFailures(request: FailuresRequest, signal: AbortSignal): Promise<FailuresResponse>
   /** There is more to commit than before. */
   onProgress(worker: QueueWorker): void
-  /** A commit was refused since the queue is not this worker's any more. */
+  /** A request was refused since the queue is not this worker's any more. */
   onRefused(worker: QueueWorker, result: CommitResult): void
+  /**
+   * There is nothing to do for now: the last pull brought nothing new, or there is no room for more, nothing is in work,
+   * and what waits is not due. May be told again and again.
+   */
+  onQuiet?(worker: QueueWorker): void
+  /** Whether the application has paused this queue. */
+  isPaused(queue: AssignedQueue): boolean
+  isKeyed: boolean
+  newPublishId(): string
   emit: EventListener
   clock: Clock
   random: () => number
-  options: { maxBufferedMessages: number; maxBufferedBytes: number; pullDeltaTimeMs: number }
+  options: Pick<
+    ResolvedConsumerOptions,
+    'maxBufferedMessages' | 'maxBufferedBytes' | 'pullDeltaTimeMs' | 'commit' | 'listeners' | 'warnTimeoutMs'
+  >
 }
 
 /** Works through one queue for as long as it is assigned to this consumer under one offsetVersion. */
 export type QueueWorker = {
   readonly queue: AssignedQueue
-  /** Applies changed settings; the offsetVersion must be the same. */
+  /** Applies changed settings, and whether the application has paused the queue; the offsetVersion must be the same. */
   update(queue: AssignedQueue): void
+  /** There may be messages: an empty queue is asked at once. */
+  hint(): void
   /**
    * Stops pulling, lets running calls end for up to `timeoutMs`, aborts the rest. Resolves with the final commit, or
    * with undefined if the worker was dropped meanwhile. A second call may shorten the time of the first.
    */
   drain(timeoutMs: number): Promise<CommitEntry | undefined>
+  /** Takes note of what became of the final commit. */
+  settleFinal(sent: CommitEntry, outcome: FinishOutcome): void
   /** Ends at once: nothing more is handed out or committed. */
   drop(): void
   /** Stops, and resolves when no handler call runs any more, however long that takes. */
@@ -46,68 +78,100 @@ export type QueueWorker = {
   status(): QueueStatus
 }
 
-/** How far a consumer is with one of its queues. */
-export type QueueStatus = {
-  topicName: string
-  queueId: number
-  /** `paused`: by the group's stop flag. `leaving`: what runs is being finished, for another consumer or a stop. */
-  state: 'running' | 'paused' | 'leaving'
-  /** The last offset that was pulled. */
-  position: number
-  /** The last offset that the service has recorded as done. */
-  committed: number
-  /** Messages that wait for a handler. */
-  buffered: number
-  /** Handler calls that run or wait to be repeated. */
-  running: number
-  /** When a pull was last answered, milliseconds since 1970. */
-  lastPullAtMs: number | undefined
-  /** How many pulls in a row have failed; 0 if the last one was answered. */
-  failedPulls: number
-}
-
 /**
- * Joins pull → buffer → dispatch → offset tracker, which know nothing of each other. States: `running` ⇄ `paused` (the
- * stop flag), both → `leaving` (drain) → `ended`, and any → `ended` (drop). Nothing leads out of `ended`.
+ * Joins pull → buffer → intake → dispatch → offset tracker, which know nothing of each other. States: `running` ⇄ `paused`
+ * (the stop flag, or the application), both → `leaving` (drain) → `ended`, and any → `ended` (drop). Nothing leads out of
+ * `ended`.
  */
 export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue): QueueWorker {
   const { clock, random, emit, options } = deps
+  const { maxBufferedMessages: maxMessages, maxBufferedBytes: maxBytes } = options
   const { topicName, queueId, queueOffsetId, offsetVersion, consumerGroupName: groupName } = assigned
   const name = { groupName, topicName, queueId }
+  const isManual = options.commit === 'manual'
   let queue = assigned
   let state: QueueStatus['state'] | 'ended' = 'running'
   let committed = assigned.offset
   let draining: Promise<CommitEntry | undefined> | undefined
   let cutShort: () => void = () => undefined
+  const ending = new AbortController()
 
+  const listeners = containListeners(options.listeners, name, emit)
+  const trace = createTrace(name, emit)
   const tracker = createOffsetTracker(assigned.offset)
-  const buffer = createBuffer({
-    topicName,
-    queueId,
-    maxMessages: options.maxBufferedMessages,
-    maxBytes: options.maxBufferedBytes,
-  })
-  const dispatch = createDispatch(
+  const gauge = createGauge({ maxMessages, maxBytes })
+  const buffer = createBuffer({ topicName, queueId, gauge })
+  const appendTimes = createAppendTimes(clock)
+  const handOuts = createHandOuts()
+  const intake = createIntake(
     {
-      queue: name,
+      buffer,
+      gauge,
+      tracker,
+      handOuts,
+      clock,
+      filter: listeners.filter,
+      isKeyed: deps.isKeyed,
+      isManual,
+      // What is done behind an unfinished call would be repeated after a crash, so it is bounded like the buffer.
+      maxMessages,
+      maxBytes,
+      onTaken: () => pull.roomChanged(),
+      onProgress: () => deps.onProgress(worker),
+      onReady: () => dispatch.pumpSoon(),
+    },
+    assigned,
+  )
+  const desk = createFailureDesk({
+    queue: () => queue,
+    send: failures =>
+      sendFailures(
+        {
+          send: deps.sendFailures,
+          newPublishId: deps.newPublishId,
+          onFailed: (error, retryInMs) =>
+            emit({ type: 'request_failed', operation: 'publishAndUpdateResultFailMsg', ...name, error, retryInMs }),
+          clock,
+          random,
+        },
+        failures,
+        ending.signal,
+      ),
+    onFenced: refuse,
+    emit,
+  })
+  const manual = createManualCommits({
+    handOuts,
+    recorded: () => committed,
+    hasFailTopic: () => Boolean(queue.failTopicName),
+    bringAway: messages => desk.bringAway(messages, 1, []),
+    finish(messages) {
+      let hasMoved = false
+      for (const { offset } of messages) {
+        const span = handOuts.remove(offset)
+        if (span && tracker.finished(span, 1)) hasMoved = true
+      }
+      if (hasMoved) deps.onProgress(worker)
+      dispatch.pump()
+    },
+  })
+  const dispatch = createDispatch<Span | undefined>(
+    {
+      queue: { ...name, commit: commitByHand },
       handler: deps.handler,
-      take(max) {
-        // What is done behind an unfinished call would be repeated after a crash, so it is bounded like the buffer.
-        if (tracker.uncommittable >= options.maxBufferedMessages) return []
-        const messages = buffer.take(max)
-        pull.roomChanged()
-        return messages
-      },
-      started: tracker.started,
-      finished(span) {
-        if (tracker.finished(span)) deps.onProgress(worker)
-      },
-      onFailed({ messages, failures, error, retryInMs }) {
-        const firstOffset = messages[0]?.offset ?? 0
-        const lastOffset = messages.at(-1)?.offset ?? 0
-        const retry = retryInMs === undefined ? {} : { retryInMs }
-        emit({ type: 'handler_failed', ...name, firstOffset, lastOffset, failures, error, ...retry })
-      },
+      take: intake.take,
+      finished: intake.finished,
+      stillOpen: messages => (isManual ? messages.filter(({ offset }) => handOuts.get(offset)) : messages),
+      leaving: (failed, failures) => (isManual ? [] : desk.leaving(failed, failures)),
+      bringAway: desk.bringAway,
+      onFailed: tellFailed,
+      onIdle: noteRest,
+      onSlow: (messages, runningMs) =>
+        emit({ type: 'handler_slow', ...name, offsets: messages.map(({ offset }) => offset), runningMs }),
+      preHandle: listeners.preHandle,
+      postHandle: listeners.postHandle,
+      trace,
+      warnTimeoutMs: options.warnTimeoutMs,
       clock,
       random,
     },
@@ -115,12 +179,14 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
   )
   const pull = createPull(
     {
-      ask: (position, signal) => deps.ask(queue, position, signal),
-      add(batch, firstIndex) {
-        buffer.add(batch, firstIndex)
+      ask,
+      add(batch, firstIndex, serviceNowMs) {
+        buffer.add(batch, firstIndex, appendTimes.of(batch.time, serviceNowMs))
+        if (trace.isOn) trace.pulled(batch, firstIndex)
         dispatch.pump()
       },
-      wantsMore: () => buffer.wantsMore,
+      wantsMore: () => gauge.wantsMore,
+      onRest: noteRest,
       onSkipped: (firstOffset, count) => emit({ type: 'skipped', ...name, firstOffset, count }),
       onFailed: (error, retryInMs) =>
         emit({ type: 'request_failed', operation: 'pullData', ...name, error, retryInMs }),
@@ -132,9 +198,57 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
     assigned.maxPullTime * 1000,
   )
 
-  function stop(): Promise<void> {
+  async function ask(position: number, signal: AbortSignal): Promise<PullResponse> {
+    const answer = await deps.ask(queue, position, signal)
+    if (answer.fenced) refuse()
+    return answer
+  }
+
+  function commitByHand(...commit: Parameters<typeof manual.commit>): Promise<void> {
+    if (isManual) return manual.commit(...commit)
+    const text = "The consumer commits by itself; commit is for one with the option commit: 'manual'."
+    return Promise.reject(new PmqClientError('invalid_commit', text))
+  }
+
+  function noteRest() {
+    const hasPulled = pull.isAtEnd || !gauge.wantsMore
+    if (state === 'running' && hasPulled && dispatch.isIdle && handOuts.size === 0) deps.onQuiet?.(worker)
+  }
+
+  function tellFailed({ messages, failed, leaving, failures, error, retryInMs }: FailedCall) {
+    emit({
+      type: 'handler_failed',
+      ...name,
+      firstOffset: messages[0]?.offset ?? 0,
+      lastOffset: messages.at(-1)?.offset ?? 0,
+      failedOffsets: failed.map(({ offset }) => offset),
+      failures,
+      error,
+      ...(retryInMs !== undefined && { retryInMs }),
+      ...(leaving.length > 0 && queue.failTopicName && { failTopicName: queue.failTopicName }),
+    })
+  }
+
+  function refuse() {
+    if (!isEnded()) deps.onRefused(worker, { queueOffsetId, outcome: 'fenced' })
+  }
+
+  function pausedBy(): QueueStatus['pausedBy'] {
+    return [
+      ...(queue.stopFlag === 1 ? (['stop_flag'] as const) : []),
+      ...(deps.isPaused(queue) ? (['consumer'] as const) : []),
+    ]
+  }
+
+  async function stop(): Promise<void> {
     pull.stop()
-    return dispatch.stop()
+    await dispatch.stop()
+  }
+
+  /** What was handed out for the application to commit is in work until it does. */
+  async function finishWork(): Promise<void> {
+    await stop()
+    if (isManual) await manual.settled()
   }
 
   async function finish(): Promise<CommitEntry | undefined> {
@@ -142,7 +256,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
     const timeUp = new Promise<void>(resolve => {
       cutShort = resolve
     })
-    await Promise.race([stop(), timeUp])
+    await Promise.race([finishWork(), timeUp])
     if (isEnded()) return undefined
     end()
     return commitEntry()
@@ -151,7 +265,9 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
   function end() {
     state = 'ended'
     pull.stop()
-    dispatch.abandon()
+    dispatch.abandon(new PmqClientError('aborted', 'The queue was given up; the result of the call does not count.'))
+    ending.abort()
+    intake.close()
     buffer.clear()
   }
 
@@ -163,6 +279,13 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
     return { queueOffsetId, offsetVersion, offset: tracker.committable, consumerGroupName: groupName, topicName }
   }
 
+  function record(offset: number) {
+    if (offset <= committed) return
+    committed = offset
+    if (trace.isOn) trace.committed(offset)
+    manual.recordedMore()
+  }
+
   const worker: QueueWorker = {
     get queue() {
       return queue
@@ -170,19 +293,29 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
     update(changed) {
       queue = changed
       if (state !== 'running' && state !== 'paused') return
-      state = changed.stopFlag === 1 ? 'paused' : 'running'
+      const isPaused = pausedBy().length > 0
+      state = isPaused ? 'paused' : 'running'
+      trace.isOn = changed.traceFlag === 1
+      intake.update(changed)
       pull.setMaxPause(changed.maxPullTime * 1000)
-      pull.setPaused(state === 'paused')
-      dispatch.setPaused(state === 'paused')
+      pull.setPaused(isPaused)
+      dispatch.setPaused(isPaused)
       dispatch.update(changed)
     },
+    hint: pull.hint,
     async drain(timeoutMs) {
       if (state !== 'ended') draining ??= finish()
       if (draining && !(await endsWithin(clock, timeoutMs, draining))) cutShort()
       return draining
     },
+    settleFinal(sent, outcome) {
+      if (outcome === 'accepted') record(sent.offset)
+      const code = outcome === 'fenced' || outcome === 'removed' ? 'fenced' : 'closed'
+      manual.close(new PmqClientError(code, 'The queue was given up before the service has recorded this.'))
+    },
     drop() {
       end()
+      manual.close(new PmqClientError('fenced', "The queue is not this consumer's any more."))
       cutShort()
     },
     ended: stop,
@@ -190,21 +323,35 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       return state !== 'ended' && tracker.committable > committed ? commitEntry() : undefined
     },
     settleCommit(sent, result) {
-      if (result.outcome === 'advanced' || result.outcome === 'unchanged') committed = Math.max(committed, sent.offset)
+      if (result.outcome === 'advanced' || result.outcome === 'unchanged') record(sent.offset)
       else if (state !== 'ended') deps.onRefused(worker, result)
     },
     status: () => ({
       topicName,
       queueId,
       state: state === 'ended' ? 'leaving' : state,
-      position: pull.position,
-      committed,
-      buffered: buffer.messages,
-      running: dispatch.running,
+      pausedBy: pausedBy(),
+      ...pullingStatus(pull.activity, state === 'paused', clock),
       lastPullAtMs: pull.lastPullAtMs,
       failedPulls: pull.failures,
+      position: pull.position,
+      committed,
+      uncommitted: tracker.committable + tracker.uncommittable - committed,
+      buffered: gauge.messages,
+      delayed: intake.delayed,
+      nextDueAtMs: wallMs(intake.nextDueAtMs),
+      behindKeys: intake.behindKeys,
+      running: dispatch.running,
+      failing: dispatch.failing,
+      isHeld: dispatch.isHeld,
+      lastHandledAtMs: wallMs(dispatch.lastHandledAtMs),
     }),
   }
+
+  function wallMs(monotonicMs: number | undefined): number | undefined {
+    return monotonicMs === undefined ? undefined : toWallMs(monotonicMs, clock)
+  }
+
   worker.update(assigned)
   void pull.run()
   return worker

@@ -57,6 +57,7 @@ export function createReporter() {
           await flush()
           return http.call(path, request, options)
         },
+        endIdle: http.endIdle,
         close: http.close,
       }
     },

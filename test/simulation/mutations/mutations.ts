@@ -123,8 +123,8 @@ const basicMutations: Mutation[] = [
   {
     name: 'the SDK takes a call that fails for done',
     file: 'sdk/src/worker/dispatch.ts',
-    search: '(error: unknown) => fail(call, error)',
-    replace: '() => succeed(call)',
+    search: '(error: unknown) => conclude(call, context, clock.monotonic(), { messages, error })',
+    replace: '() => conclude(call, context, clock.monotonic(), undefined)',
     expected: ['Q07'],
   },
   {
@@ -144,8 +144,8 @@ const basicMutations: Mutation[] = [
   {
     name: 'the SDK does not wait for handlers when it gives a queue up',
     file: 'sdk/src/worker/queue-worker.ts',
-    search: 'await Promise.race([stop(), timeUp])',
-    replace: 'await Promise.race([stop(), timeUp, undefined])',
+    search: 'await Promise.race([finishWork(), timeUp])',
+    replace: 'await Promise.race([finishWork(), timeUp, undefined])',
     expected: ['P6'],
   },
   {

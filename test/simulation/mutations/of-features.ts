@@ -25,6 +25,13 @@ export const featureMutations: Mutation[] = [
     from: 400,
   },
   {
+    name: 'a function claims for less time than it may last',
+    file: 'sdk/src/lambda/invocation.ts',
+    search: 'Math.max(leftMs, limits.minLeaseMs)',
+    replace: 'limits.minLeaseMs',
+    expected: ['P6'],
+  },
+  {
     name: 'a consumer is given up when it is met silent first',
     file: 'core/group/silence.ts',
     search: ' && nowMs - firstMetAtMs >= graceMs',

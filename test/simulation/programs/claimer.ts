@@ -41,8 +41,8 @@ const timeoutMs = 5_000
 const nothing = { messages: [], skipped: 0 }
 
 /**
- * A consumer that comes and goes, such as a function: it claims queues, works through what they have, gives them up, and
- * rests. There is no part of the SDK for that; it speaks to the service itself.
+ * A consumer that comes and goes, of another make than the SDK's: it claims queues, renews its leases while it works through
+ * what they have, gives them up, and rests.
  */
 export function runClaimer(
   recorder: Recorder,
@@ -107,10 +107,8 @@ export function runClaimer(
 
     const renewIfDue = async () => {
       if (clock.monotonic() - renewedAtMs < plan.leaseMs / 3) return
-      const sentAtMs = clock.monotonic()
-      isOurs = await renew(queue)
+      isOurs = await renew(queue, held)
       renewedAtMs = clock.monotonic()
-      if (isOurs) leases.renewed(held, { sentAtMs, leaseMs: plan.leaseMs })
     }
 
     while (!isIdle()) {
@@ -187,11 +185,15 @@ export function runClaimer(
   }
 
   /** False: it is somebody else's. Without an answer it works on, and will find out. */
-  async function renew({ queueOffsetId, offsetVersion }: AssignedQueue): Promise<boolean> {
-    const request = { consumerGroupName: groupName, leaseMs: plan.leaseMs, queues: [{ queueOffsetId, offsetVersion }] }
+  async function renew({ queueOffsetId, offsetVersion }: AssignedQueue, held: Held): Promise<boolean> {
+    const { leaseMs } = plan
+    const sentAtMs = clock.monotonic()
+    const request = { consumerGroupName: groupName, leaseMs, queues: [{ queueOffsetId, offsetVersion }] }
     try {
       const { results = [] } = await ask<RenewResponse>('renewClaims', request)
-      return results[0]?.outcome === 'renewed' && results[0].stopFlag !== 1
+      const isRenewed = results[0]?.outcome === 'renewed'
+      if (isRenewed) leases.renewed(held, { sentAtMs, leaseMs })
+      return isRenewed && results[0]?.stopFlag !== 1
     } catch {
       return true
     }

@@ -1,9 +1,10 @@
 import type { ConsumerOptions } from '../../../sdk/src/consumer-options.ts'
-import { createClient, type HandlerContext, type Message, type PmqClientError } from '../../../sdk/src/index.ts'
+import { createClient, type PmqClientError } from '../../../sdk/src/index.ts'
 import type { GroupPlan } from '../plan.ts'
 import type { Dice } from '../world/dice.ts'
 import { connect, type NetworkDeps } from '../world/network.ts'
 import type { SimProcess } from '../world/process.ts'
+import { createHandler } from './handler.ts'
 import type { Program } from './program.ts'
 import { type Recorder, recordConsumer } from './recorder.ts'
 
@@ -57,31 +58,7 @@ export function runConsumer(
   })
   const { groupName, topicNames } = plan
 
-  function handle(messages: readonly Message[], context: HandlerContext): Promise<void> | void {
-    // What the SDK had put off to the end of the turn in which the process died.
-    if (!process.isAlive) return new Promise(() => {})
-    const group = record.nameAt(context.queueId, context.groupName)
-    for (const { queueId, offset, body: value } of messages) {
-      history.handleStart(process.name, { group, queueId, offset, value })
-    }
-    if (dice.chance(0.3)) return end(messages, group)
-    return work(messages, group, context)
-  }
-
-  async function work(messages: readonly Message[], group: string, { signal }: HandlerContext): Promise<void> {
-    // Some stop when their result no longer counts, others work on.
-    await process.clock.sleep(dice.spread(0.1, plan.workMs), dice.chance(0.5) ? signal : undefined)
-    end(messages, group)
-  }
-
-  function end(messages: readonly Message[], group: string) {
-    const isFailed = dice.chance(network.weather.failures)
-    for (const { queueId, offset, body: value } of messages) {
-      history.handleEnd(process.name, { group, queueId, offset, value }, isFailed ? 'failed' : 'ok')
-    }
-    if (isFailed) throw new Error('the weather: a handler failed')
-  }
-
+  const handle = createHandler(recorder, record.nameAt, process, dice, network.weather, plan.workMs)
   const topics = Object.fromEntries(topicNames.map(topicName => [topicName, handle]))
   const consumer = client.consumer({ groupName, topics, ...plan.options })
   let isRefused = false

@@ -43,8 +43,8 @@ export function runOperator(world: World, leases: Leases, plan: Plan, acts: Oper
     () => changeQueue(dice.pick(topics)),
     () => changeQueue(dice.pick(topics)),
     () => stopQueues(dice.pick(groups)),
-    () => ask('updateGroup', { groupName: dice.pick(groups).name }, { maxConsumers: dice.pick([0, 0, 1, 2]) }),
-    () => ask('updateGroup', { groupName: dice.pick(groups).name }, { deniedIps: someAddresses() }),
+    () => limitMembers(dice.pick(groups), { maxConsumers: dice.pick([0, 0, 1, 2]) }),
+    () => limitMembers(dice.pick(groups), { deniedIps: someAddresses() }),
     () => changeSettings(dice.pick(groups)),
     () => ask('getGroup', { groupName: dice.pick(groups).name }),
   ]
@@ -196,15 +196,20 @@ export function runOperator(world: World, leases: Leases, plan: Plan, acts: Oper
     await lookAround(world)
   }
 
+  /** Who claims queues is no member. */
+  function limitMembers({ name: groupName, mode }: GroupPlan, limits: object) {
+    return ask('updateGroup', { groupName }, mode === 'claimed' ? {} : limits)
+  }
+
   return {
     stop() {
       stopping.abort()
       return running
     },
     async restore() {
-      for (const { name: groupName } of groups) {
-        await ask('updateGroup', { groupName }, { maxConsumers: 0, deniedIps: [] })
-        await ask('startQueues', { groupName }, { of: 'all' })
+      for (const group of groups) {
+        await limitMembers(group, { maxConsumers: 0, deniedIps: [] })
+        await ask('startQueues', { groupName: group.name }, { of: 'all' })
       }
     },
     async removeReadOnly() {

@@ -1,4 +1,6 @@
+import type { ClaimResponse } from '../../../core/protocol/claims.ts'
 import type { CommitEntry, CommitRequest, CommitResponse } from '../../../core/protocol/commit.ts'
+import type { FailuresRequest, FailuresResponse } from '../../../core/protocol/failures.ts'
 import type { AssignedQueue, PollResponse, RegisterGroupResponse } from '../../../core/protocol/membership.ts'
 import type { PublishRequest, PublishResponse } from '../../../core/protocol/publish.ts'
 import type { PullRequest, PullResponse } from '../../../core/protocol/pull.ts'
@@ -52,6 +54,8 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
   const { history, queueIds, onDefect } = recorder
   /** Queue → the assignments that are worked on; two, if the subscription has begun anew. The newest is the last. */
   const held = new Map<number, Held[]>()
+  /** Queues of fail topics. What happens there has no part in the history: it is of messages that the group has in hand again. */
+  const failQueueIds = new Set<number>()
   /** Queue → the place that the service has told last. */
   const told = new Map<number, number>()
   /** Queue → the name of the place that was worked on last. */
@@ -64,9 +68,11 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
 
   const recorded: Transport = async (path, request, options) => {
     if (path.endsWith('/commitOffset')) return commit(path, request as CommitRequest, options)
+    if (path.endsWith('/publishAndUpdateResultFailMsg')) return fail(path, request as FailuresRequest, options)
     const answer = await transport(path, request, options)
     if (path.endsWith('/pullData')) notePull(request as PullRequest, answer as PullResponse)
     if (path.endsWith('/getConsumerGroupPolling')) noteAssignment(answer as PollResponse)
+    if (path.endsWith('/claimQueues')) noteQueues((answer as ClaimResponse).queues)
     if (path.endsWith('/registerConsumerGroup')) noteMembership(answer as RegisterGroupResponse)
     return answer
   }
@@ -77,11 +83,14 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
   }
 
   function noteAssignment({ consumerGroups }: PollResponse) {
-    for (const { queues } of Object.values(consumerGroups ?? {})) {
-      for (const { queueId, queueOffsetId } of Object.values(queues ?? {}) as AssignedQueue[]) {
-        queueIds.set(queueOffsetId, queueId)
-        told.set(queueId, queueOffsetId)
-      }
+    for (const { queues } of Object.values(consumerGroups ?? {})) noteQueues(queues)
+  }
+
+  function noteQueues(queues: Record<string, AssignedQueue> | undefined) {
+    for (const { queueId, queueOffsetId, topicType } of Object.values(queues ?? {})) {
+      if (topicType === 2) failQueueIds.add(queueId)
+      queueIds.set(queueOffsetId, queueId)
+      told.set(queueId, queueOffsetId)
     }
   }
 
@@ -97,7 +106,10 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
   }
 
   async function commit(path: string, request: CommitRequest, options: Parameters<Transport>[2]) {
-    const ops = new Map((request.queueOffsets ?? []).map(entry => [entry.queueOffsetId, beginCommit(entry)]))
+    const ofTopics = (request.queueOffsets ?? []).filter(
+      entry => !failQueueIds.has(queueIds.get(entry.queueOffsetId) ?? 0),
+    )
+    const ops = new Map(ofTopics.map(entry => [entry.queueOffsetId, beginCommit(entry)]))
     try {
       const answer = (await transport(path, request, options)) as CommitResponse
       for (const { queueOffsetId, outcome, offsetVersion } of answer.results ?? []) {
@@ -109,6 +121,23 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
     } catch (error) {
       for (const op of ops.values()) history.commitInfo(client, op)
       throw error
+    }
+  }
+
+  /** A message is done with, where it failed, when the fail topic has it: that is one more way to handle it. */
+  async function fail(path: string, request: FailuresRequest, options: Parameters<Transport>[2]) {
+    const { queueId = 0, failMsg } = request
+    const group = lastNames.get(queueId ?? 0) ?? ''
+    const all = failQueueIds.has(queueId ?? 0) ? [] : (failMsg?.msgs ?? [])
+    const messages = all.map(({ id, body: value }) => ({ group, queueId: queueId ?? 0, offset: id ?? 0, value }))
+    for (const message of messages) history.handleStart(client, message)
+    let result: 'ok' | 'failed' = 'failed'
+    try {
+      const answer = (await transport(path, request, options)) as FailuresResponse
+      if (answer.suc) result = 'ok'
+      return answer
+    } finally {
+      for (const message of messages) history.handleEnd(client, message, result)
     }
   }
 
@@ -128,6 +157,7 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
     switch (event.type) {
       case 'assigned': {
         const { queueId, offset, offsetVersion } = event
+        if (failQueueIds.has(queueId)) return
         const group = recorder.placeName(event.groupName, told.get(queueId) ?? 0)
         const assigned = { group, queueId, offsetVersion }
         held.set(queueId, [...(held.get(queueId) ?? []), assigned])
@@ -166,8 +196,9 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
     transport: recorded,
     onEvent,
     missed,
-    /** What the place in a queue is called from which a message has come. */
-    nameAt: (queueId: number, otherwise: string) => lastNames.get(queueId) ?? otherwise,
+    /** What the place in a queue is called from which a message has come; undefined for one of a fail topic. */
+    nameAt: (queueId: number, otherwise: string) =>
+      failQueueIds.has(queueId) ? undefined : (lastNames.get(queueId) ?? otherwise),
     groupName: () => groupName,
     hasExpired: () => hasExpired,
     isReplaced: () => isReplaced,
@@ -221,11 +252,21 @@ export function recordProducer({ history, onDefect }: Recorder, client: string, 
       const op = attempts.get(value)?.at(-1)
       if (op === undefined) onDefect(`${client} was told that "${value}" is stored, which was never sent`)
       else history.publishOk(client, op, [{ value, queueId, offset }])
+      forget(value)
     },
     /** The SDK says that a message is certainly not stored. */
     notStored(value: string) {
       for (const op of attempts.get(value) ?? []) history.publishFail(client, op, [value])
+      forget(value)
     },
+    /** The SDK has given a message up, which may be stored or not. */
+    neverKnown: forget,
+  }
+
+  /** It is not sent again. */
+  function forget(value: string) {
+    publishes.delete(value)
+    attempts.delete(value)
   }
 }
 

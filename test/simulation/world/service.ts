@@ -202,7 +202,11 @@ export function createService(deps: ServiceDeps, options: ServiceOptions): Servi
   }
 }
 
-const publishPaths = new Set(['/api/client/consumer/publish', '/api/server/meta/getTopicQueueIds'])
+const publishPaths = new Set<string>(
+  Object.values(endpoints)
+    .filter(endpoint => endpoint.function === 'publish')
+    .map(({ path }) => path),
+)
 
 const asPair = (containers: Container[]) => containers as [Container, ...Container[]]
 

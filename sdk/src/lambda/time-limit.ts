@@ -1,0 +1,35 @@
+import { limits } from '../../../core/protocol/limits.ts'
+import { invalidOption } from '../options.ts'
+import type { ResolvedLambdaOptions } from './lambda-options.ts'
+
+/** What is read of the context that Lambda gives. */
+export type LambdaContext = {
+  /** How long the invocation may still last, in milliseconds. */
+  getRemainingTimeInMillis(): number
+  readonly functionName?: string
+  readonly awsRequestId?: string
+}
+
+/** Where nobody says how long an invocation may last: what a job of each minute has. */
+const defaultLimitMs = 60_000
+
+/**
+ * How long an invocation may last, in milliseconds. Asked once, at its beginning, and measured by the monotonic clock from
+ * then on: the wall clock may be set right when a process has been thawed. Never longer than a claim can last, so that no
+ * lease has to be renewed. Throws where it leaves no time to work in.
+ */
+export function timeLimitOf(
+  context: LambdaContext | undefined,
+  { timeLimitMs, reserveMs }: Pick<ResolvedLambdaOptions, 'timeLimitMs' | 'reserveMs'>,
+): number {
+  const leftMs = context?.getRemainingTimeInMillis()
+  const limitMs = Math.min(leftMs ?? timeLimitMs ?? defaultLimitMs, timeLimitMs ?? limits.maxLeaseMs, limits.maxLeaseMs)
+  // Also true where it is not a number.
+  if (!(limitMs > reserveMs)) {
+    const advice = 'give the function more time, or make reserveMs less'
+    throw invalidOption(
+      `lambdaConsumer: there are ${limitMs} ms for the invocation, and reserveMs (${reserveMs}) of them are kept; ${advice}`,
+    )
+  }
+  return limitMs
+}

@@ -1,0 +1,33 @@
+import { PmqClientError } from '../errors.ts'
+import type { Message } from '../message.ts'
+
+/** Which messages of a call have failed, and why: `error` is undefined where the handler has named them itself. */
+export type CallFailure = { messages: readonly Message[]; error: unknown }
+
+/** What a handler's result says of its messages; undefined if they are all done. */
+export function readResult(result: unknown, messages: readonly Message[]): CallFailure | undefined {
+  if (result === undefined || result === null) return undefined
+  if (!Array.isArray(result)) return { messages, error: invalidResult(kindOf(result)) }
+  const named = new Set<unknown>(result)
+  const failed = messages.filter(({ offset }) => named.delete(offset))
+  const [unknown] = named
+  if (named.size > 0) return { messages, error: invalidResult(`an array with ${kindOf(unknown)}`) }
+  return failed.length > 0 ? { messages: failed, error: undefined } : undefined
+}
+
+/** The error of a call that has taken too long. */
+export function handlerTimeout(ms: number): PmqClientError {
+  return new PmqClientError('handler_timeout', `The handler took longer than the ${ms / 1000} s of its subscription.`)
+}
+
+function invalidResult(what: string): PmqClientError {
+  const text = `The handler returned ${what}; it must return nothing, or an array of offsets of its messages.`
+  return new PmqClientError('invalid_result', text)
+}
+
+/** Never a text, which may be of a message. */
+function kindOf(value: unknown): string {
+  if (typeof value === 'number') return String(value)
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'an array' : typeof value
+}

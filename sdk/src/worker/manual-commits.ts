@@ -1,0 +1,101 @@
+import { PmqClientError } from '../errors.ts'
+import type { ManualCommitOptions, Message } from '../message.ts'
+import type { HandOuts } from './hand-outs.ts'
+
+/** What committing by hand is made of. */
+export type ManualCommitsDeps = {
+  handOuts: HandOuts
+  /** What the service has recorded as done. */
+  recorded(): number
+  /** Whether there is a topic for what failed. */
+  hasFailTopic(): boolean
+  /** Brings messages to the fail topic. False: the queue is being given up. Never rejects. */
+  bringAway(failed: readonly Message[]): Promise<boolean>
+  /** These messages are done. */
+  finish(messages: readonly Message[]): void
+}
+
+/** Commits by hand. */
+export type ManualCommits = {
+  commit(offset: number, options?: ManualCommitOptions): Promise<void>
+  /** More may be recorded than before. */
+  recordedMore(): void
+  /** Resolves when everything that was handed out is committed, or the queue is given up. */
+  settled(): Promise<void>
+  /** Nothing more will be recorded: what waits for it is rejected, and whatever comes. */
+  close(error: PmqClientError): void
+}
+
+/** Makes a list of commits by hand with none in it. */
+export function createManualCommits(deps: ManualCommitsDeps): ManualCommits {
+  const { handOuts } = deps
+  const waiting = new Set<{ offset: number; resolve: () => void; reject: (error: PmqClientError) => void }>()
+  const onSettled: (() => void)[] = []
+  let closedBy: PmqClientError | undefined
+
+  function checkOffset(offset: number) {
+    const isOne = Number.isSafeInteger(offset) && offset >= 0
+    if (isOne && offset <= Math.max(handOuts.highestOffset, deps.recorded())) return
+    const reach = `offsets up to ${Math.max(handOuts.highestOffset, deps.recorded())} were`
+    throw invalidCommit(`${isOne ? `Offset ${offset} was` : 'That is no offset that was'} not handed out; ${reach}.`)
+  }
+
+  function findFailed(offset: number, failed: readonly number[]): Message[] {
+    if (!Array.isArray(failed)) throw invalidCommit('failed must be an array of offsets.')
+    const messages = [...new Set(failed)].map(failedOffset => {
+      const message = failedOffset <= offset ? handOuts.get(failedOffset) : undefined
+      if (!message)
+        throw invalidCommit('failed has something that is not handed out, done, or above what is committed.')
+      return message
+    })
+    if (messages.length > 0 && !deps.hasFailTopic())
+      throw invalidCommit('The group has no fail topic for this topic; what failed cannot be brought there.')
+    return messages
+  }
+
+  function settle() {
+    if (handOuts.size > 0 && !closedBy) return
+    for (const resolve of onSettled.splice(0)) resolve()
+  }
+
+  return {
+    async commit(offset, { failed = [] } = {}) {
+      if (closedBy) throw closedBy
+      checkOffset(offset)
+      const done = handOuts.upTo(offset)
+      const failedMessages = findFailed(offset, failed)
+      if (failedMessages.length > 0 && !(await deps.bringAway(failedMessages)))
+        throw closedBy ?? new PmqClientError('closed', 'The queue was given up before its failures were stored.')
+      deps.finish(done)
+      settle()
+      if (deps.recorded() >= offset) return
+      await new Promise<void>((resolve, reject) => {
+        if (closedBy) reject(closedBy)
+        else waiting.add({ offset, resolve, reject })
+      })
+    },
+    recordedMore() {
+      for (const waiter of waiting) {
+        if (deps.recorded() < waiter.offset) continue
+        waiting.delete(waiter)
+        waiter.resolve()
+      }
+    },
+    settled() {
+      return new Promise(resolve => {
+        onSettled.push(resolve)
+        settle()
+      })
+    },
+    close(error) {
+      closedBy ??= error
+      for (const { reject } of waiting) reject(closedBy)
+      waiting.clear()
+      settle()
+    },
+  }
+}
+
+function invalidCommit(text: string): PmqClientError {
+  return new PmqClientError('invalid_commit', text)
+}
