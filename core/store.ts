@@ -242,6 +242,8 @@ export type QueueClaim = QueuePlace & {
   /** What the claimant read: the claim is refused if anybody has claimed, released or reset the queue since. */
   expectedOffsetVersion: number
   claimant: string
+  /** A lease in the claimant's own name is no obstacle: it did not hear of it. @default false */
+  retakes?: boolean
   untilMs: number
   /** A lease that is over by then is no obstacle. */
   nowMs: number

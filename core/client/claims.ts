@@ -17,7 +17,7 @@ const looksAtOnce = 10
  * and commits like an owner, with the `offsetVersion` that it is told, renews while it works, and gives a queue up by its
  * final commit (`flag: 1`). A lease that ends is no more than a permission to others: who comes late is fenced only if
  * somebody has claimed the queue since. If the store fails on the way, the answer is what was claimed before that; a queue
- * whose claim is in doubt waits for the end of the lease.
+ * whose claim is in doubt waits for the end of the lease, or for the claimant to say which ones it knows of.
  */
 export async function claimQueues(core: Core, request: ClaimRequest): Promise<ClaimResponse> {
   const { consumerGroupName: groupName, leaseMs } = request
@@ -48,6 +48,7 @@ async function* claimSome(core: Core, snapshot: GroupSnapshot, request: ClaimReq
       queueOffsetId: offset.queueOffsetId,
       expectedOffsetVersion: offset.offsetVersion,
       claimant,
+      retakes: request.holdingQueueIds != null,
       untilMs: nowMs + leaseMs,
       nowMs,
     })
@@ -62,16 +63,17 @@ async function* claimSome(core: Core, snapshot: GroupSnapshot, request: ClaimReq
 async function* findWork(
   core: Core,
   { offsets, subscriptions }: GroupSnapshot,
-  { topicNames, queueIds, exceptQueueIds }: ClaimRequest,
+  { topicNames, queueIds, exceptQueueIds, holdingQueueIds, claimant }: ClaimRequest,
 ): AsyncGenerator<[QueueOffset, Subscription]> {
   const byTopic = new Map(subscriptions.map(subscription => [subscription.topicName, subscription]))
-  const excepted = new Set(exceptQueueIds)
+  const excepted = new Set([...(exceptQueueIds ?? []), ...(holdingQueueIds ?? [])])
+  const retaker = holdingQueueIds ? claimant : undefined
   const isWanted = (offset: QueueOffset) =>
     (topicNames?.includes(originOf(offset)) ?? true) &&
     (queueIds?.includes(offset.queueId) ?? true) &&
     !excepted.has(offset.queueId)
   const nowMs = core.clock.now()
-  const free = offsets.filter(offset => isWanted(offset) && isClaimable(offset, nowMs))
+  const free = offsets.filter(offset => isWanted(offset) && isClaimable(offset, nowMs, retaker))
   const start = Math.floor(core.random() * free.length)
   const inTurn = [...free.slice(start), ...free.slice(0, start)]
   for (let from = 0; from < inTurn.length; from += looksAtOnce) {

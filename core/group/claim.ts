@@ -9,14 +9,19 @@ import type { ClaimRenewal, QueueClaim } from '../store.ts'
 /** The record after a claim; undefined: a conflict. Somebody holds the queue, or it is not as the claimant has read it. */
 export function afterClaim(current: QueueOffset | undefined, asked: QueueClaim): QueueOffset | undefined {
   if (current === undefined || current.offsetVersion !== asked.expectedOffsetVersion) return undefined
-  if (!isClaimable(current, asked.nowMs)) return undefined
+  if (!isClaimable(current, asked.nowMs, asked.retakes ? asked.claimant : undefined)) return undefined
   const { claimant, untilMs } = asked
   return { ...current, offsetVersion: current.offsetVersion + 1, claim: { claimant, untilMs } }
 }
 
-/** Whether a queue can be claimed: nobody holds it, and it was not stopped. */
-export function isClaimable({ claim, consumerId, isStopped }: QueueOffset, nowMs: number): boolean {
-  return consumerId === 0 && !isStopped && (claim === undefined || claim.untilMs <= nowMs)
+/** Whether a queue can be claimed: nobody holds it, or only `retaker` who does not know, and it was not stopped. */
+export function isClaimable(
+  { claim, consumerId, isStopped }: QueueOffset,
+  nowMs: number,
+  retaker: string | undefined,
+): boolean {
+  const isFree = claim === undefined || claim.untilMs <= nowMs || claim.claimant === retaker
+  return consumerId === 0 && !isStopped && isFree
 }
 
 /** The record after a renewal; undefined: fenced. */

@@ -20,6 +20,11 @@ export const claimRequest = v.object({
   queueIds: optional(listOf(wholeNumber(1))),
   /** None of these queues, such as those that the claimant has found to have nothing that is due. */
   exceptQueueIds: optional(listOf(wholeNumber(1))),
+  /**
+   * The queues that the claimant knows that it holds. Others that are held in its name it did not hear of, since an answer
+   * was lost: it may claim them again at once. Only for a claimant whose name is nobody else's.
+   */
+  holdingQueueIds: optional(listOf(wholeNumber(1))),
 })
 export const claimResponse = v.object({
   ...baseResponse,

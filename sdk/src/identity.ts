@@ -16,10 +16,14 @@ export function describeClient(): Identity {
  * apart; it hangs on the third part, since a fourth would be read as the port of PMQ's push hints.
  */
 export function makeConsumerName(clientIp: string, nowMs: number, random: () => number): string {
-  const suffix = Math.floor(random() * 36 ** 6)
+  return `${clientIp}|${process.pid}|${Math.floor(nowMs) % 10_000}-${makeSuffix(random)}`
+}
+
+/** Makes a name nobody else's: six letters and digits. */
+export function makeSuffix(random: () => number): string {
+  return Math.floor(random() * 36 ** 6)
     .toString(36)
     .padStart(6, '0')
-  return `${clientIp}|${process.pid}|${Math.floor(nowMs) % 10_000}-${suffix}`
 }
 
 function ownAddress(): string {

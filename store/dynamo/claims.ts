@@ -10,12 +10,13 @@ export function createClaims(context: RegistryContext): Pick<RegistryStore, 'cla
   return {
     /** 1 write unit, also if refused. */
     async claimQueue(claim: QueueClaim) {
-      const { expectedOffsetVersion, claimant, untilMs, nowMs } = claim
+      const { expectedOffsetVersion, claimant, retakes, untilMs, nowMs } = claim
+      const orOwn = retakes ? ' OR #claimant = :claimant' : ''
       const clauses = {
         versionIsAsRead: '#offsetVersion = :expectedVersion',
         nobodyOwnsIt: '#consumerId = :nobody',
         isNotStopped: '#isStopped = :no',
-        noLeaseRuns: '(attribute_not_exists(#claimedUntilMs) OR #claimedUntilMs <= :nowMs)',
+        noLeaseRuns: `(attribute_not_exists(#claimedUntilMs) OR #claimedUntilMs <= :nowMs${orOwn})`,
       }
       const answer = await requests.update('claimQueue', 'once', {
         TableName,

@@ -17,7 +17,7 @@ test('a consumer killed under load loses nothing, and only what it had not commi
   await scene.ownedBy(...others)
   const isWorkedOn = (queueId: number) =>
     others.some(other => (committedBy(other).get(queueId) ?? 0) > (committed.get(queueId) ?? 0))
-  await until('its queues are worked on', () => [...queuesOf(victim)].every(isWorkedOn))
+  await until('its queues are worked on', () => [...queuesOf(victim, scene)].every(isWorkedOn))
   const events = await scene.finish()
 
   const repeats = findRepeats(events).filter(({ first }) => first.client === victim.name)

@@ -31,8 +31,9 @@ export function uncommittedOf(child: Child): EventOf<'handle-end'>[] {
   return child.events('handle-end').filter(({ queueId, offset }) => offset > (committed.get(queueId) ?? 0))
 }
 
-/** Queues that were assigned to it, whether it has them still or not. */
-export const queuesOf = (child: Child) => new Set(child.events('assignment-gained').map(({ queueId }) => queueId))
+/** Queues of the topic that were assigned to it, whether it has them still or not. Those of the fail topic were made later. */
+export const queuesOf = (child: Child, { queues }: { queues: number }) =>
+  new Set(child.events('assignment-gained').flatMap(({ queueId }) => (queueId <= queues ? queueId : [])))
 
 /**
  * Every handing out of a message but its first. `wasCommitted`: the consumer that had it first had been told that it is

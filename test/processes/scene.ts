@@ -53,6 +53,8 @@ export async function openScene({ queues, sessionTimeoutSeconds, settings }: Sce
 
   return {
     folder,
+    /** How many the topic has. */
+    queues,
 
     consumer(name: string, plan: Partial<ConsumerPlan> = {}): Child {
       const defaults = { options: {}, workMs: 5, hangsAtFirst: false }

@@ -60,6 +60,6 @@ async function isReplaced(scene: Scene, consumer: Child, heir: Child): Promise<v
   await scene.ownedBy(heir)
   await until('its queues are worked on', () => {
     const since = heir.events('handle-end').slice(before)
-    return [...queuesOf(consumer)].every(queueId => since.some(end => end.queueId === queueId))
+    return [...queuesOf(consumer, scene)].every(queueId => since.some(end => end.queueId === queueId))
   })
 }

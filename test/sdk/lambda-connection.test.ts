@@ -81,13 +81,25 @@ describe('over HTTP', () => {
   })
 })
 
-test('a claim whose answer was lost keeps its queues until the time of the invocation would have been up', async () => {
-  const { lambda, publish, service } = scene
+test('queues of a claim whose answer was lost are claimed again by the same invocation', async () => {
+  const { lambda, publish } = scene
   await publish(['a'])
   const unlucky = lambda()
   let faults = 1
   unlucky.network.fault = () => (faults-- > 0 ? 'lost answer' : undefined)
-  assert.deepEqual(await unlucky.invoke(20_000), { handled: 0, failed: 0, queues: 0, isDrained: true })
+  assert.deepEqual(await unlucky.invoke(20_000), { handled: 1, failed: 0, queues: 1, isDrained: true })
+})
+
+test('queues of a claim whose answer never came are free when the time of the invocation would have been up', async () => {
+  const { lambda, publish, service } = scene
+  await publish(['a'])
+  const killed = lambda()
+  killed.network.fault = ({ name }) => {
+    if (name === 'claimQueues') killed.network.isCut = true
+    return 'lost answer'
+  }
+  await assert.rejects(killed.invoke(20_000))
+  assert.equal((await lambda().invoke(5_000)).handled, 0)
   await passTime(service, 20_000, 1_000)
-  assert.equal((await unlucky.invoke(20_000)).handled, 1)
+  assert.equal((await lambda().invoke(20_000)).handled, 1)
 })

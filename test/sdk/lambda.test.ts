@@ -56,7 +56,7 @@ describe('an invocation', () => {
     await service.pass(start(30_000))
     const request = named('claimQueues')[0]?.request
     assert.deepEqual([request?.leaseMs, request?.topicNames, request?.maxQueues], [30_000, ['orders'], 10])
-    assert.equal(holder, 'bill request-0')
+    assert.match(String(holder), /^bill request-0 /)
     assert.ok(clock.monotonic() < 10_000)
   })
 

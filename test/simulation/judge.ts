@@ -18,6 +18,7 @@ export function judge(world: World, plan: Plan, { consumers, producers, leases }
     ...violations.map(violation => ({ property: violation.property, text: explain([violation]) })),
     ...leases.violations.map(text => ({ property: 'claim', text })),
     ...producers.flatMap(({ keyOrder }) => findDisorder(keyOrder, changedTopics(world.history.events))),
+    ...findMissed(consumers),
     ...(plan.isClean ? findRepeated(world.history.events) : []),
     ...(plan.outage ? findGivenUp(consumers) : []),
   ]
@@ -46,6 +47,15 @@ function findGivenUp(consumers: readonly Program[]): Finding[] {
   return givenUp.map(({ process }) => {
     return { property: 'outage', text: `outage: ${process.name} was given up, though nothing was wrong with it` }
   })
+}
+
+/** A consumer hears of every change without looking whether it has missed one. */
+function findMissed(consumers: readonly Program[]): Finding[] {
+  return consumers.flatMap(({ process, missed }) =>
+    (missed?.() ?? []).map(names => {
+      return { property: 'missed', text: `missed: ${process.name} had not been told of a change of ${names}` }
+    }),
+  )
 }
 
 /** P3 as the caller of the SDK sees it: messages of one key lie in the order in which they were given to `publish`. */

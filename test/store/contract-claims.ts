@@ -35,6 +35,18 @@ export function claimContract({ store, unique }: ContractScene): void {
   const fenced = { outcome: 'fenced' }
 
   describe('claims', () => {
+    test('takes a queue again in the name of who holds it, where it is asked to, and fences what it had before', async () => {
+      const { claim, commit, held } = await queue()
+      await claim('ann', 0)
+      assert.deepEqual(await claim('ann', 1, { untilMs: 120 }), conflict)
+      assert.deepEqual(await claim('bob', 1, { retakes: true }), conflict)
+      assert.deepEqual(await claim('ann', 0, { retakes: true }), conflict)
+      const retaken = held({ offsetVersion: 2, claim: { claimant: 'ann', untilMs: 120 } })
+      assert.deepEqual(await claim('ann', 1, { retakes: true, untilMs: 120 }), { outcome: 'claimed', offset: retaken })
+      assert.equal((await commit(1, 11)).outcome, 'fenced')
+      assert.equal((await commit(2, 11)).outcome, 'advanced')
+    })
+
     test('gives a free queue to who claims it, raises offsetVersion, and answers with the queue as it is then', async () => {
       const { groupName, claim, read, held } = await queue()
       assert.deepEqual(await claim('ann', 0), { outcome: 'claimed', offset: held() })

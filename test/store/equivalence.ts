@@ -260,12 +260,12 @@ const placeCommands = fc.oneof(
   ),
   command(
     'claim',
-    [busyGroup, placeId, isStale, fc.constantFrom('ann', 'bob'), offset, fc.integer({ min: 1, max: 4 })],
-    (g, id, stale, claimant, nowMs, leaseMs) =>
+    [busyGroup, placeId, isStale, fc.constantFrom('ann', 'bob'), offset, fc.integer({ min: 1, max: 4 }), fc.boolean()],
+    (g, id, stale, claimant, nowMs, leaseMs, retakes) =>
       async (store, { group }) => {
         const { offsetVersion: expectedOffsetVersion } = await present(store, group(g), id, stale)
         const place = { groupName: group(g), queueOffsetId: id }
-        return store.claimQueue({ ...place, expectedOffsetVersion, claimant, nowMs, untilMs: nowMs + leaseMs })
+        return store.claimQueue({ ...place, expectedOffsetVersion, claimant, retakes, nowMs, untilMs: nowMs + leaseMs })
       },
   ),
   command('renew', [busyGroup, placeId, isStale, offset], (g, id, stale, untilMs) => async (store, { group }) => {

@@ -38,6 +38,8 @@ export type ClaimedQueues = {
   givenUp(): Promise<void>
   /** How many it has. */
   readonly size: number
+  /** Which they are. */
+  heldQueueIds(): number[]
   /** How many it has had. */
   readonly worked: number
   /** Queues that were given up with messages that are not due yet, or that nothing could be done for. */
@@ -57,7 +59,8 @@ export function createClaimedQueues(deps: ClaimedQueuesDeps): ClaimedQueues {
   const passedOver = new Map<number, number>()
   const news = createWakeup(clock)
   deps.signal.addEventListener('abort', news.wake, { once: true })
-  let leaving = 0
+  /** Queues that were given up, of which the service may not know yet. */
+  const leaving = new Set<number>()
 
   const requests = createQueueRequests({ ...deps, ...options, maxPullWaitMs: 0, consumerId: () => undefined })
   const committer = createCommitter({
@@ -133,13 +136,13 @@ export function createClaimedQueues(deps: ClaimedQueuesDeps): ClaimedQueues {
   function giveUp({ queueOffsetId, queueId }: AssignedQueue, restMs: number | undefined) {
     if (!held.delete(queueOffsetId)) return
     if (restMs !== undefined) passedOver.set(queueId, clock.monotonic() + restMs)
-    void letGo()
+    void letGo(queueId)
   }
 
-  async function letGo() {
-    leaving++
+  async function letGo(queueId: number) {
+    leaving.add(queueId)
     await queues.apply([...held.values()])
-    leaving--
+    leaving.delete(queueId)
     news.wake()
   }
 
@@ -154,8 +157,9 @@ export function createClaimedQueues(deps: ClaimedQueuesDeps): ClaimedQueues {
     },
     givenUp: () => news.wait(),
     get size() {
-      return held.size + leaving
+      return held.size + leaving.size
     },
+    heldQueueIds: () => [...[...held.values()].map(({ queueId }) => queueId), ...leaving],
     get worked() {
       return worked.size
     },

@@ -137,6 +137,7 @@ export async function runInvocation(
       maxQueues,
       leaseMs: Math.min(Math.max(leftMs, limits.minLeaseMs), limits.maxLeaseMs),
       topicNames: Object.keys(options.topics),
+      holdingQueueIds: queues.heldQueueIds(),
       ...(queueIds.length > 0 && { queueIds: [...queueIds] }),
       ...(passedOver.length > 0 && { exceptQueueIds: passedOver }),
     }

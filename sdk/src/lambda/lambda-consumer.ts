@@ -1,5 +1,5 @@
 import { type Connection, createConnection } from '../connection.ts'
-import { makeConsumerName } from '../identity.ts'
+import { makeConsumerName, makeSuffix } from '../identity.ts'
 import { hintsFor } from './hints.ts'
 import { runInvocation } from './invocation.ts'
 import { type LambdaConsumerOptions, resolveLambdaOptions } from './lambda-options.ts'
@@ -64,7 +64,7 @@ export function lambdaConsumer(given: LambdaConsumerOptions): LambdaHandler {
     const timeLimitMs = timeLimitOf(context, options)
     connection ??= createConnection(options)
     const { clientIp, clock, random } = connection
-    const claimant = nameOf(context) ?? makeConsumerName(clientIp, clock.now(), random)
+    const claimant = nameOf(context, random) ?? makeConsumerName(clientIp, clock.now(), random)
     try {
       return await runInvocation({ ...connection, claimant, options }, timeLimitMs, hints)
     } finally {
@@ -74,8 +74,11 @@ export function lambdaConsumer(given: LambdaConsumerOptions): LambdaHandler {
   }
 }
 
-/** Whoever asks who holds a queue finds the invocation's log by it. */
-function nameOf(context: LambdaContext | undefined): string | undefined {
+/**
+ * Whoever asks who holds a queue finds the invocation's log by it. A repeated invocation has the id of the one before, which
+ * may run still.
+ */
+function nameOf(context: LambdaContext | undefined, random: () => number): string | undefined {
   const { functionName, awsRequestId } = context ?? {}
-  return functionName && awsRequestId ? `${functionName} ${awsRequestId}` : undefined
+  return functionName && awsRequestId ? `${functionName} ${awsRequestId} ${makeSuffix(random)}` : undefined
 }

@@ -153,7 +153,7 @@ const basicMutations: Mutation[] = [
     file: 'core/group/rebalance.ts',
     search: 'expectedRbVersion: group.rbVersion,',
     replace: 'expectedRbVersion: group.rbVersion - 1,',
-    expected: ['Q11'],
+    expected: ['Q11', 'missed'],
   },
 ]
 

@@ -31,6 +31,8 @@ export function drawConsumer(
     pullDeltaTimeMs: dice.whole(100, 1_000),
     maxBufferedMessages: dice.pick([1, 5, 20, 10_000]),
     heartbeatIntervalMs: dice.pick([1_000, 10_000, 10_000]),
+    // So often that one of them would find a change that was missed; and where nothing goes wrong, nothing is mended.
+    settingsCheckIntervalMs: isClean ? 0 : 5_000,
     ...(!isClean && impatience),
     ...(instanceId !== undefined && { instanceId }),
   }
@@ -73,6 +75,7 @@ export function runConsumer(
     instanceId: plan.options.instanceId,
     memberOf: record.groupName,
     hasExpired: record.hasExpired,
+    missed: () => record.missed,
     isReplaced: () => isRefused || record.isReplaced(),
     stop: client.close,
   }

@@ -15,6 +15,8 @@ export type Program = {
   hasExpired?(): boolean
   /** Of a consumer: it has ended, since another one has its place. */
   isReplaced?(): boolean
+  /** Of a consumer: what it found, by a look at everything, not to have been told of. */
+  missed?(): readonly string[]
   /** Ends it in order. Safe to call twice. */
   stop(): Promise<void>
 }

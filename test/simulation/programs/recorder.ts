@@ -64,6 +64,7 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
   let groupName: string | undefined
   let hasExpired = false
   let isReplaced = false
+  const missed: string[] = []
 
   const recorded: Transport = async (path, request, options) => {
     if (path.endsWith('/commitOffset')) return commit(path, request as CommitRequest, options)
@@ -183,6 +184,9 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
         groupName = undefined
         for (const [queueId, all] of held) for (const _ of [...all]) lose(queueId, () => true)
         return
+      case 'settings_differ':
+        missed.push(event.names.join(', '))
+        return
       case 'request_failed':
         noteFailure(client, event, onDefect)
     }
@@ -191,6 +195,7 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
   return {
     transport: recorded,
     onEvent,
+    missed,
     /** What the place in a queue is called from which a message has come; undefined for one of a fail topic. */
     nameAt: (queueId: number, otherwise: string) =>
       failQueueIds.has(queueId) ? undefined : (lastNames.get(queueId) ?? otherwise),
