@@ -81,6 +81,25 @@ suite('consuming', () => {
     await failing.stop()
   })
 
+  test('a commit of which the request or the answer is lost is told and made again, and nothing is handled twice', async () => {
+    for (const kind of ['lose_request', 'lose_answer', 'hang'] as const) {
+      const { clock, consumer, log, service, committed } = setUp({ queues: 1 })
+      const { seen, handler } = recorder()
+      const made = consumer(handler)
+      await made.start()
+      let lost = 0
+      service.onRequest = operation => (operation === 'commitOffset' && lost++ < 3 ? { kind } : undefined)
+      log.put(1, bodies(5))
+      await clock.advance(60_000)
+      log.put(1, bodies(5))
+      await clock.advance(60_000)
+      assert.deepEqual([seen, committed()], [upTo(1, 10), [10]])
+      const told = made.events.filter(event => event.type === 'request_failed' && event.operation === 'commitOffset')
+      assert.equal(told.length, 3)
+      await made.stop()
+    }
+  })
+
   for (const syncCommit of [false, true]) {
     const how = syncCommit ? 'with each call' : 'at intervals'
     test(`what is not done is not committed ${how}, however long it takes`, async () => {
@@ -407,6 +426,27 @@ suite('stopping', () => {
       ],
     )
     assert.equal(clock.sleeping, 0)
+  })
+
+  test('commits what ended in the same moment', async () => {
+    for (const syncCommit of [false, true]) {
+      const { clock, consumer, log, committed } = setUp({ queues: 1 })
+      let stopped: Promise<void> | undefined
+      const made = consumer(
+        async (_, { signal }) => {
+          await clock.sleep(100, signal)
+          queueMicrotask(() => {
+            stopped = made.stop()
+          })
+        },
+        { syncCommit },
+      )
+      await made.start()
+      log.put(1, bodies(10))
+      await clock.advance(100)
+      await stopped
+      assert.deepEqual([made.status().state, committed()], ['stopped', [10]])
+    }
   })
 
   test('calls that do not end in stopTimeoutMs are aborted, and just their messages are redelivered', async () => {

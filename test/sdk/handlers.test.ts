@@ -64,6 +64,59 @@ suite('handlers', () => {
     await stop()
   })
 
+  test('that never end lose their slot at the time-out; the others are handled, and what they end with at last is nothing', async () => {
+    for (const hasFailTopics of [false, true]) {
+      const settings = { timeout: 5, threadSize: 2, consumerBatchSize: 1, retryCount: 1 }
+      const { clock, consumer, log, committed, service } = setUp({ queues: 1, settings, hasFailTopics })
+      const { seen, handler } = recorder()
+      const ends: (() => void)[] = []
+      const made = consumer(
+        messages => {
+          if (messages[0]?.offset !== 4) return handler(messages)
+          return new Promise<void>(resolve => ends.push(resolve))
+        },
+        { stopTimeoutMs: 0 },
+      )
+      await made.start()
+      service.onRequest = operation =>
+        operation === 'publishAndUpdateResultFailMsg' ? { kind: 'unreachable' } : undefined
+      log.put(1, bodies(10))
+      await clock.advance(7_000)
+      assert.deepEqual(seen, [...upTo(1, 3), ...upTo(1, 10, 5)])
+      ends[0]?.()
+      await clock.advance(2_000)
+      assert.deepEqual([committed(), made.count('handler_failed')], [[3], 1])
+      service.onRequest = () => undefined
+      await clock.advance(20_000)
+      assert.deepEqual([committed(), ends.length > 1], hasFailTopics ? [[10], false] : [[3], true])
+      const stopped = made.stop()
+      await clock.advance(1)
+      await stopped
+    }
+  })
+
+  test('get every message whole, also where it has expired between its pull and its call', async () => {
+    const { clock, consumer, log, committed } = setUp({ queues: 1, settings: { consumerBatchSize: 1 } })
+    const seen: string[] = []
+    const { start, stop, count } = consumer(
+      async (messages, { signal }) => {
+        seen.push(...messages.map(({ body }) => body))
+        await clock.sleep(1_000, signal)
+      },
+      { maxBufferedMessages: 10, maxPullBytes: 1 },
+    )
+    await start()
+    for (let batch = 0; batch < 5; batch++) log.put(1, ['a', 'b', 'c', 'd'])
+    await clock.advance(1_500)
+    log.trim(1, 16)
+    await clock.advance(60_000)
+    assert.equal(count('skipped'), 1)
+    assert.ok(seen.length >= 10 && seen.length < 20, `${seen.length} handled`)
+    assert.ok(seen.every(body => 'abcd'.includes(body)))
+    assert.deepEqual(committed(), [20])
+    await stop()
+  })
+
   test('as many fail at once as may run, by a throw or by what they return, and the next ones are handled', async () => {
     for (const hasFailTopics of [false, true]) {
       const settings = { threadSize: 5, consumerBatchSize: 1, retryDelay: 43_200 }

@@ -41,6 +41,9 @@ const faults = {
   'a refusal': { kind: 'answer', answer: { suc: false, msg: 'no' } },
 } satisfies Record<string, Fault>
 
+/** What a service may ask for at most; nothing else keeps a queue from being pulled for so long. */
+const longestPauseMs = 60_000
+
 suite('while the service fails', () => {
   for (const seed of [1, 2, 3]) {
     test(`a backlog is worked off through 200 pulls of which most fail, each in its own way (seed ${seed})`, async () => {
@@ -57,7 +60,10 @@ suite('while the service fails', () => {
       await start()
       await clock.advanceUntil(() => committed()[0] === 500, 3_600_000)
       assert.deepEqual(seen, upTo(1, 500))
-      assert.ok(service.count('pullData') > 200)
+      const pulls = service.requests.filter(({ operation }) => operation === 'pullData').map(({ atMs }) => atMs)
+      assert.ok(pulls.length > 200)
+      const pauses = pulls.slice(1).map((atMs, index) => atMs - (pulls[index] ?? 0))
+      assert.ok(Math.max(...pauses) <= longestPauseMs, `${Math.max(...pauses)} ms without a pull`)
       assert.ok(count('request_failed') > 100)
       assert.deepEqual([status().queues[0]?.failedPulls, status().queues[0]?.state], [0, 'running'])
       await stop()

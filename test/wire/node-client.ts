@@ -1,6 +1,8 @@
+import type { IncomingMessage } from 'node:http'
 import { type EndpointName, endpoints } from '../../core/protocol/endpoints.ts'
 import { type Client, createClient } from '../../sdk/src/client.ts'
 import { PmqClientError } from '../../sdk/src/errors.ts'
+import { readHttpAnswer } from '../../sdk/src/http-answer.ts'
 import type { Transport } from '../../sdk/src/transport.ts'
 import { seededRandom } from '../support/random.ts'
 import type { Service } from './service.ts'
@@ -27,7 +29,10 @@ export function openNodeClient(
     const aborted = new Promise<never>((_, reject) => {
       signal?.addEventListener('abort', () => reject(new PmqClientError('aborted', `${name} was given up`)))
     })
-    return Promise.race([service.send(name, request).then(reply => reply.json), aborted])
+    const answered = service.send(name, request).then(({ status: statusCode, headers, text }) => {
+      return readHttpAnswer({ statusCode, headers } as IncomingMessage, [Buffer.from(text)], path, service.clock.now())
+    })
+    return Promise.race([answered, aborted])
   }
   return createClient({
     transport: through(transport),

@@ -12,7 +12,7 @@ import { openService, type Service } from './service.ts'
 let service: Service
 let client: Client
 beforeEach(async () => {
-  service = openService()
+  service = openService({ settings: { pullHoldMs: 5_000 } })
   client = openNodeClient(service)
   await createTopic(service, 't1', 1)
   await createGroup(service, 'g1', ['t1'])
@@ -61,6 +61,30 @@ describe('what the handler of a Node consumer fails on', () => {
     const [first = 0, second = 0, third = 0] = seen.filter(([body]) => body === 'bad').map(([, , atMs]) => atMs)
     assert.ok(second - first >= 10_000 && third - second >= 30_000)
     assert.deepEqual(await lags(), [0, 0, 0], 'the dead letter is consumed as well')
+  })
+
+  test('is executed when its delay is over, not a tenth later, and a delay that is changed meanwhile counts from then on', async () => {
+    for (const [changedTo, expected] of [
+      [1, [1_000, 2_000, 4_000]],
+      [3, [1_000, 6_000, 12_000]],
+    ] as const) {
+      await change({ retryCount: 3, retryDelaySeconds: 1, retryBackoffRate: 2 })
+      const { seen, handler } = failing('bad')
+      const consumer = await consume(handler)
+      // Long enough for the pauses between pulls to be as long as they get.
+      await live(service, 60_000)
+      await publish(service, ['bad'])
+      while (seen.length < 2) await live(service, 50)
+      await change({ retryDelaySeconds: changedTo })
+      await live(service, 30_000)
+      const delays = seen.slice(1).map(([, , atMs], index) => atMs - (seen[index]?.[2] ?? 0))
+      assert.equal(delays.length, 3)
+      for (const [index, ms] of expected.entries()) {
+        const delay = delays[index] ?? 0
+        assert.ok(delay >= ms && delay <= ms * 1.1, `${delay} ms instead of ${ms}`)
+      }
+      await service.pass(consumer.stop())
+    }
   })
 
   test('is executed in place as often where the order is strict, and rests in the fail topic', async () => {
