@@ -20,10 +20,10 @@ const limitMs = 20_000
 suite('an invocation that is killed', () => {
   for (const [name, times] of Object.entries(requests)) {
     for (let nth = 1; nth <= times; nth++) {
-      for (const when of ['before', 'behind'] as const) {
-        test(`${when} its ${name} ${nth} loses no message and no failure, and repeats nothing that it had committed`, async () => {
+      for (const when of ['there', 'back'] as const) {
+        test(`while its ${name} ${nth} is on its way ${when} loses no message and no failure, and repeats nothing that it had committed`, async () => {
           const settings = { threadSize: 2, consumerBatchSize: 3, retryCount, retryDelaySeconds: 1 }
-          const { service, lambda, publish, committed } = await setUp({ queues: 1, settings })
+          const { service, clock, lambda, publish, committed } = await setUp({ queues: 1, settings })
           await publish(bodies(10))
           const failures = async () => {
             const { queues } = await service.call('getTopicView', undefined, { topicName: 'billing_orders_fail' })
@@ -46,9 +46,12 @@ suite('an invocation that is killed', () => {
           const before: Message[] = []
           const { network, start } = lambda({ topics: { orders: failing(before, () => network.isCut) } })
           let made = 0
-          network.fault = call => {
-            network.isCut = call.name === name && ++made === nth
-            return network.isCut && when === 'before' ? 'unreachable' : undefined
+          network.fault = async call => {
+            if (call.name !== name || ++made !== nth) return undefined
+            // What else it asks goes on until then.
+            await clock.sleep(2_000)
+            network.isCut = true
+            return when === 'there' ? 'unreachable' : undefined
           }
           const killed = start(limitMs).catch(() => undefined)
           await passTime(service, limitMs + 1_000)
