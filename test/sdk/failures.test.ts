@@ -323,4 +323,22 @@ suite('order and failures', () => {
     assert.equal(log.bodies(failQueueId).length, 1, 'a dead letter is executed no more')
     await made.stop()
   })
+
+  test('in place the next owner of the queue counts failures anew', async () => {
+    const world = setUp({ ...one, settings: { retryInPlace: true, retryCount: 4 } })
+    const { clock, consumer, log, committed } = world
+    const first = consumer(failing('m0'), { stopTimeoutMs: 0 })
+    await first.start()
+    log.put(1, bodies(1))
+    await clock.advanceUntil(() => first.count('handler_failed') === 3)
+    const stopped = first.stop()
+    await clock.advance(1)
+    await stopped
+    const next = consumer(failing('m0'))
+    await next.start()
+    await clock.advance(60_000)
+    assert.deepEqual([first.count('handler_failed'), next.count('handler_failed')], [3, 4])
+    assert.deepEqual([stored(world), committed()], [[['m0', 4]], [1]])
+    await next.stop()
+  })
 })

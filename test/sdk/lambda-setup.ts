@@ -26,6 +26,8 @@ export function endpointAt(path: string): EndpointName {
 
 export type Call = { name: EndpointName; request: { [field: string]: unknown }; atMs: number }
 
+type Fault = 'unreachable' | 'lost answer' | undefined
+
 /** The service, with topic `orders` and the claimed group `billing`, and as many functions as a test makes. */
 export async function setUp({ queues = 2, settings = {} }: { queues?: number; settings?: object } = {}) {
   const service = openService()
@@ -47,7 +49,7 @@ export async function setUp({ queues = 2, settings = {} }: { queues?: number; se
       /** Nothing gets through any more. */
       isCut: false,
       /** What comes of a request instead of an answer. */
-      fault: (_: Call): 'unreachable' | 'lost answer' | undefined => undefined,
+      fault: (_: Call): Fault | Promise<Fault> => undefined,
       underWay: 0,
     }
     const transport: Transport = async (path, request, { timeoutMs, signal }) => {
@@ -62,7 +64,7 @@ export async function setUp({ queues = 2, settings = {} }: { queues?: number; se
     }
 
     async function answered(call: Call, timeoutMs: number, signal: AbortSignal | undefined): Promise<unknown> {
-      const fault = network.isCut ? 'unreachable' : network.fault(call)
+      const fault = network.isCut ? 'unreachable' : await network.fault(call)
       if (fault === 'unreachable') throw new PmqClientError('unreachable', `${call.name}: unreachable`)
       const waiting = new AbortController()
       const given = new Promise<never>((_, reject) => {

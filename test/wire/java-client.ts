@@ -241,9 +241,9 @@ export async function startJavaClient(
 }
 
 /** Lets so much time pass, in which whoever runs does what is due. */
-export async function live(service: Service, ms: number): Promise<void> {
-  for (let passedMs = 0; passedMs < ms; passedMs += 50) {
-    service.clock.advance(50)
+export async function live(service: Service, ms: number, stepMs = 50): Promise<void> {
+  for (let passedMs = 0; passedMs < ms; passedMs += stepMs) {
+    service.clock.advance(stepMs)
     await turn()
   }
 }

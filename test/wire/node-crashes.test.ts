@@ -33,8 +33,13 @@ afterEach(async () => {
   await service.close()
 })
 
-/** The request of a process at which it is killed: before that goes out, or when the service has done it. */
-type Death = { name: EndpointName; nth: number; when: 'before' | 'after' }
+/**
+ * The request of a process at which it is killed, some time after it was made: on its way to the service, or on the way
+ * back. What else the process asks goes on until then.
+ */
+type Death = { name: EndpointName; nth: number; when: 'there' | 'back' }
+
+const onItsWayMs = 2_000
 
 const cutOff = () => new PmqClientError('connection_lost', 'There is no such process any more.')
 
@@ -45,6 +50,10 @@ function startProcess(death?: Death) {
   let consumerId: unknown
   let isDead = false
 
+  async function die() {
+    await service.clock.sleep(onItsWayMs)
+    isDead = true
+  }
   const mortal =
     (transport: Transport): Transport =>
     async (path, request, options) => {
@@ -53,11 +62,11 @@ function startProcess(death?: Death) {
       const nth = (times.get(name) ?? 0) + 1
       times.set(name, nth)
       const isLast = name === death?.name && nth === death.nth
-      isDead ||= isLast && death.when === 'before'
+      if (isLast && death.when === 'there') await die()
       if (isDead) throw cutOff()
       const answer = await transport(path, request, options)
       if (name === 'register') consumerId = (answer as { id?: number }).id
-      isDead ||= isLast
+      if (isLast) await die()
       if (isDead) throw cutOff()
       return answer
     }
@@ -125,9 +134,8 @@ const lives: Partial<Record<EndpointName, number>> = {
 describe('a Node consumer that is killed', () => {
   for (const [name, times] of Object.entries(lives)) {
     for (let nth = 1; nth <= times; nth++) {
-      for (const when of ['before', 'after'] as const) {
-        const which = `${when === 'before' ? 'before' : 'behind'} its ${name} ${nth}`
-        test(`${which} loses no message and no failure, and repeats nothing that it had committed`, async () => {
+      for (const when of ['there', 'back'] as const) {
+        test(`while its ${name} ${nth} is on its way ${when} loses no message and no failure, and repeats nothing that it had committed`, async () => {
           const victim = startProcess({ name: name as EndpointName, nth, when })
           victim.start()
           for (let second = 0; !victim.isDead() && second < 30; second++) await live(service, 1_000)

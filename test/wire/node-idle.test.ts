@@ -3,9 +3,10 @@ import { afterEach, describe, test } from 'node:test'
 import type { EndpointName } from '../../core/protocol/endpoints.ts'
 import type { Client } from '../../sdk/src/client.ts'
 import type { Message } from '../../sdk/src/message.ts'
+import { live as liveInSteps } from './java-client.ts'
 import { nameOfPath, openNodeClient } from './node-client.ts'
 import { createGroup, createTopic, publish } from './scene.ts'
-import { openService, type Service, turn } from './service.ts'
+import { openService, type Service } from './service.ts'
 
 let service: Service
 let clients: Client[]
@@ -36,13 +37,7 @@ async function start() {
   )
 }
 
-async function live(ms: number) {
-  for (let passedMs = 0; passedMs < ms; passedMs += 250) {
-    service.clock.advance(250)
-    await turn()
-  }
-}
-
+const live = (ms: number) => liveInSteps(service, ms, 250)
 const count = (name: EndpointName) => requests.filter(made => made === name).length
 
 describe('ten Node consumers of fifty queues in which nothing happens', () => {
