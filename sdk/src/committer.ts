@@ -28,13 +28,19 @@ export type Committer = {
   changed(source: CommitSource): void
   /** Sends the last commit of a queue that is stopped; with `givesUp` it also hands the queue over. Never rejects. */
   finish(entry: CommitEntry, givesUp: boolean): Promise<FinishOutcome>
+  /** The consumer stops: last commits have less time from now on. */
+  hurry(): void
   /** Gives up what is under way and what is not sent. */
   close(): void
 }
 
 const retryBackoff: Backoff = { baseMs: 200, maxMs: 5_000 }
-/** How long a last commit is tried. Unanswered, it costs redelivery of what was not committed, so not for ever. */
-const finishPatienceMs = 5_000
+/**
+ * How long a last commit is tried: unanswered, it costs redelivery of what was not committed. Well below the time after
+ * which the service gives the queue to its next owner anyway; and nobody waits for so long with a stop.
+ */
+const finishPatienceMs = 30_000
+const hurriedPatienceMs = 5_000
 
 /**
  * `fenced`: the queue had another owner already, and the commit did not count. `removed`: it is not the group's any more.
@@ -55,6 +61,7 @@ export function createCommitter(deps: CommitterDeps): Committer {
   const changed = new Set<CommitSource>()
   let lasts: Last[] = []
   let isRunning = false
+  let hurriedAtMs = Number.POSITIVE_INFINITY
 
   async function run() {
     let failures = 0
@@ -112,7 +119,9 @@ export function createCommitter(deps: CommitterDeps): Committer {
 
   async function sendLast(batch: Last[], givesUp: boolean) {
     const entries = batch.map(({ entry }) => entry)
-    const giveUpAtMs = clock.monotonic() + finishPatienceMs
+    const startedAtMs = clock.monotonic()
+    const giveUpAtMs = () =>
+      Math.min(startedAtMs + finishPatienceMs, Math.max(startedAtMs, hurriedAtMs) + hurriedPatienceMs)
     let answer: CommitResponse | undefined
     for (let retry = 0; !answer && !closing.signal.aborted; retry++) {
       try {
@@ -120,7 +129,7 @@ export function createCommitter(deps: CommitterDeps): Committer {
       } catch (thrown) {
         const error = asClientError(thrown)
         const retryInMs = Math.max(fullJitterMs(retryBackoff, retry, random), error.retryAfterMs ?? 0)
-        const isLast = closing.signal.aborted || clock.monotonic() + retryInMs >= giveUpAtMs
+        const isLast = closing.signal.aborted || clock.monotonic() + retryInMs >= giveUpAtMs()
         deps.onFailed(error, isLast ? undefined : retryInMs)
         if (isLast) break
         await clock.sleep(retryInMs, closing.signal)
@@ -141,6 +150,9 @@ export function createCommitter(deps: CommitterDeps): Committer {
         lasts.push({ entry, givesUp, done })
         if (lasts.length === 1) setImmediate(sendLasts)
       })
+    },
+    hurry() {
+      hurriedAtMs = Math.min(hurriedAtMs, clock.monotonic())
     },
     close() {
       closing.abort()

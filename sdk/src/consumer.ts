@@ -241,6 +241,7 @@ function createRun(
     },
     async close(keepsPlace: () => boolean) {
       membership.freeze()
+      committer.hurry()
       await queues.drainAll(options.stopTimeoutMs, keepsPlace)
       await membership.leave(keepsPlace())
       committer.close()

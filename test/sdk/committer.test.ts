@@ -163,10 +163,27 @@ suite('committing', () => {
 
     faults.push(...Array.from({ length: 100 }, () => new Error('away')))
     const given = committer.finish(entry(1, 4), true)
-    await clock.advance(5_000)
+    await clock.advance(30_000)
     assert.equal(await given, 'unanswered')
     assert.equal(failed.at(-1), undefined)
     assert.equal(clock.sleeping, 0)
+  })
+
+  test('a last commit has less time once the consumer stops, also one that is under way', async () => {
+    const { clock, faults, committer } = setUp()
+    faults.push(...Array.from({ length: 100 }, () => new Error('away')))
+    let outcome: string | undefined
+    void committer.finish(entry(1, 4), true).then(told => {
+      outcome = told
+    })
+    await clock.advance(10_000)
+    assert.equal(outcome, undefined)
+    committer.hurry()
+    await clock.advance(10_000)
+    assert.equal(outcome, 'unanswered')
+    const given = committer.finish(entry(1, 5), true)
+    await clock.advance(5_000)
+    assert.equal(await given, 'unanswered')
   })
 
   test('a last commit that comes too late is told', async () => {

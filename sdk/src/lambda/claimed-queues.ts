@@ -167,7 +167,10 @@ export function createClaimedQueues(deps: ClaimedQueuesDeps): ClaimedQueues {
       const nowMs = clock.monotonic()
       return [...passedOver].filter(([, untilMs]) => untilMs > nowMs).map(([queueId]) => queueId)
     },
-    stop: timeoutMs => queues.drainAll(timeoutMs, () => false),
+    stop(timeoutMs) {
+      committer.hurry()
+      return queues.drainAll(timeoutMs, () => false)
+    },
     close: committer.close,
   }
 }
