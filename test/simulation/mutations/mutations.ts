@@ -32,7 +32,7 @@ const basicMutations: Mutation[] = [
     replace: `  const { consumerId, leaving, rbVersion } = move
   const offsetVersion = move.expectedOffsetVersion`,
     expected: ['P4', 'P5/Q06'],
-    from: 1600,
+    from: 1400,
   },
   {
     name: 'a move to another owner does not raise the offsetVersion',
