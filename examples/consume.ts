@@ -1,6 +1,6 @@
 // Works through a topic as a group, some messages at a time.
 // prints: 5 messages, none twice
-// prints: running, with 2 queues, and 2 of the fail topic
+// prints: running, and healthy
 import { createClient } from 'pmq-sdk'
 import { prepare, url } from './support/prepare.ts'
 
@@ -39,8 +39,7 @@ await client.publish(
 await done.promise
 console.log(`${handled.size} messages, none twice`)
 
-const { state, queues } = consumer.status()
-const own = queues.filter(({ topicName }) => topicName === 'consumed')
-console.log(`${state}, with ${own.length} queues, and ${queues.length - own.length} of the fail topic`)
+const { state, health } = consumer.status()
+console.log(`${state}, and ${health.isHealthy ? 'healthy' : health.reasons.join(', ')}`)
 
 await client.close()
