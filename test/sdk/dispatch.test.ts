@@ -29,12 +29,13 @@ function begin(
   const finished: number[][] = []
   const failed: FailedCall[] = []
   const slow: [number[], number][] = []
+  let isStopped = false
   const dispatch = createDispatch<undefined>(
     {
       handler,
       queue: { groupName: 'g', topicName: 'orders', queueId: 7, commit: () => Promise.reject(new Error('none')) },
       take(max) {
-        const taken = waiting.splice(0, max)
+        const taken = isStopped ? left.splice(0, max) : waiting.splice(0, max)
         return taken.length > 0 ? { messages: taken, mark: undefined } : undefined
       },
       finished: done => finished.push(offsetsOf(done)),
@@ -55,7 +56,22 @@ function begin(
     settingsOf(settings),
   )
   dispatch.pump()
-  return { clock, waiting, finished, failed, slow, dispatch }
+  /** What may be taken of a queue that is given up: nothing, where it isn't said. */
+  const left: Message[] = []
+  const stop = (...offsets: number[]) => {
+    isStopped = true
+    left.push(...offsets.map(offset => ({ offset }) as Message))
+    return dispatch.stop()
+  }
+  return {
+    clock,
+    waiting,
+    finished,
+    failed,
+    slow,
+    dispatch: Object.create(dispatch, { stop: { value: () => stop() } }) as typeof dispatch,
+    stop,
+  }
 }
 
 /** A handler as JavaScript may have it. */
@@ -424,6 +440,39 @@ suite('dispatching', () => {
     await clock.advance(100)
     assert.deepEqual(seen, [[1, 2, 3], [3], [4, 5]])
     assert.deepEqual(finished, [[1], [2], [3], [4, 5]])
+  })
+
+  test('a stop still hands out what is left for it, as slots become free, and ends behind that', async () => {
+    const { calls, handler, offsets } = controlled()
+    const { finished, stop } = begin(handler, { messages: 9, settings: { threadSize: 2 } })
+    await settle()
+    let isStopped = false
+    void stop(5, 6, 7).then(() => {
+      isStopped = true
+    })
+    assert.deepEqual(offsets(), [[1], [2]])
+    for (const offset of [1, 2, 5, 6]) {
+      calls.find(call => call.offsets[0] === offset)?.resolve()
+      await settle()
+    }
+    assert.deepEqual(offsets(), [[1], [2], [5], [6], [7]])
+    assert.equal(isStopped, false)
+    calls.at(-1)?.resolve()
+    await settle()
+    assert.deepEqual([isStopped, finished.flat()], [true, [1, 2, 5, 6, 7]])
+  })
+
+  test('what is left for a stop is repeated no more where it fails, and not asked for twice', async () => {
+    let asked = 0
+    const { clock, finished, stop } = begin(
+      ([message]) => {
+        if (message?.offset === 5) throw new Error('no')
+      },
+      { messages: 1, preHandle: async ([message]) => ++asked > 0 && message?.offset !== 6 },
+    )
+    await settle()
+    await stop(5, 6, 7)
+    assert.deepEqual([finished, asked, clock.sleeping], [[[1], [7]], 4, 0])
   })
 
   test('a stop waits for failures that are on their way', async () => {

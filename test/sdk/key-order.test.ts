@@ -29,6 +29,38 @@ function watchKeys() {
 }
 
 suite('ordering by key', () => {
+  test('a stop lets those be handled that wait for their key before others that are done, so that nothing comes twice', async () => {
+    const { clock, consumer, log, committed } = setUp({ queues: 1, settings: { threadSize: 20 } })
+    const seen: number[] = []
+    const keys = watchKeys()
+    const { start, stop } = consumer(
+      async all => {
+        keys.begin(all)
+        seen.push(...all.map(({ offset }) => offset))
+        await clock.sleep(all[0]?.key === 'hot' ? 20 : 1)
+        keys.end(all)
+      },
+      { ...keyed, stopTimeoutMs: 10_000 },
+    )
+    await start()
+    log.put(
+      1,
+      messages(400, n => (n % 4 === 0 ? 'hot' : `k${n}`)),
+    )
+    await clock.advance(600)
+    const before = seen.length
+    const stopped = stop()
+    await clock.advance(10_000)
+    await stopped
+    assert.ok(before < seen.length, `${before} and ${seen.length}`)
+    // All that was handled lies before what is committed, or nothing lies between.
+    assert.deepEqual(
+      seen.toSorted((a, b) => a - b),
+      Array.from({ length: seen.length }, (_, index) => index + 1),
+    )
+    assert.deepEqual(committed(), [seen.length])
+  })
+
   test('messages of one key are handled one at a time and in order, whatever the concurrency, and each once', async () => {
     for (const consumerBatchSize of [1, 7]) {
       const { clock, consumer, log, committed } = setUp({ queues: 1, settings: { threadSize: 50, consumerBatchSize } })

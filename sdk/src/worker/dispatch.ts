@@ -47,7 +47,10 @@ export type Dispatch = {
   /** Applies from the next call on. */
   update(settings: DispatchSettings): void
   setPaused(isPaused: boolean): void
-  /** Starts no more calls and repeats none. Resolves when the running ones have ended. */
+  /**
+   * Repeats no more calls, and starts none but of what is still to be taken then. Resolves when there is nothing more and
+   * the running ones have ended.
+   */
   stop(): Promise<void>
   /** Stops, and aborts the signals of the running calls: whatever they end with, nothing comes of it. */
   abandon(reason: Error): void
@@ -91,6 +94,8 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
   let isPumping = false
   let isYielding = false
   let isAbandoned = false
+  /** Nothing more begins. */
+  let isOver = false
   /** Calls that ask whether they may begin. */
   let asking = 0
   let isHeld = false
@@ -103,7 +108,7 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     if (isPumping || isYielding) return
     isPumping = true
     let nextNowMs = knownNowMs
-    while (calls.size < threadSize && asking === 0 && !isPaused && !stopping.signal.aborted) {
+    while (calls.size < threadSize && asking === 0 && !isPaused && !isOver) {
       const nowMs = nextNowMs ?? clock.monotonic()
       nextNowMs = undefined
       if (nowMs >= turnEndsAtMs) {
@@ -119,6 +124,10 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     }
     isPumping = false
     if (isIdle()) deps.onIdle()
+    if (stopping.signal.aborted && calls.size === 0 && !isYielding) {
+      isOver = true
+      onIdle?.()
+    }
   }
 
   function isIdle(): boolean {
@@ -144,9 +153,11 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
   /** One no is meant for the whole queue: while a call asks, no other one begins. */
   async function askFirst(call: Call<Mark>, ask: NonNullable<typeof preHandle>) {
     asking++
+    // One that waits for a yes when the queue stops is not asked again.
+    const isLeft = stopping.signal.aborted
     for (let pauseMs = heldBaseMs; ; pauseMs = Math.min(heldMaxMs, pauseMs * 2)) {
       await resumed()
-      if (stopping.signal.aborted) break
+      if (stopping.signal.aborted && !isLeft) break
       // The time that it takes to say yes is not the handler's.
       call.warnAtMs = Number.POSITIVE_INFINITY
       call.expiresAtMs = Number.POSITIVE_INFINITY
@@ -157,7 +168,7 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     }
     asking--
     call.startedAtMs = clock.monotonic()
-    if (stopping.signal.aborted) return end(call)
+    if (isHeld || isAbandoned || (stopping.signal.aborted && !isLeft)) return end(call)
     attempts.begin(call, timeout)
     pump()
   }
@@ -219,7 +230,6 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
 
   function end(call: Call<Mark>, nowMs?: number) {
     calls.delete(call)
-    if (calls.size === 0) onIdle?.()
     pump(nowMs)
   }
 
@@ -242,14 +252,15 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
       letGo()
       idle ??= new Promise(resolve => {
         onIdle = resolve
-        if (calls.size === 0) resolve()
       })
+      pump()
       return idle
     },
     abandon(reason) {
       stopping.abort()
       letGo()
       isAbandoned = true
+      isOver = true
       attempts.abandon(reason)
     },
     get running() {

@@ -41,6 +41,11 @@ export type Intake = {
   finished(messages: readonly Message[], mark: Span | undefined): void
   /** Applies changed settings, also to what waits. */
   update(queue: AssignedQueue): void
+  /**
+   * The queue is given up in order: only messages can be taken that wait for their key before others that were handed out.
+   * Without them those would be handed out again, to the next owner.
+   */
+  finishUp(): void
   /** Forgets what waits. Nothing can be taken any more. */
   close(): void
   /** How many wait until they are due, and when the first one is, by the monotonic clock. */
@@ -73,6 +78,8 @@ export function createIntake(deps: IntakeDeps, assigned: AssignedQueue): Intake 
   let selection: Selection | undefined
   let isPlain = false
   let isClosed = false
+  /** Messages behind this one were not handed out. Undefined: the queue is not given up. */
+  let lastHandedOut: number | undefined
 
   function takeRun(max: number): Taken | undefined {
     if (tracker.uncommittable >= deps.maxMessages) return undefined
@@ -93,7 +100,7 @@ export function createIntake(deps: IntakeDeps, assigned: AssignedQueue): Intake 
     while (messages.length < max && left-- > 0) {
       if (deps.isManual && handOuts.bytes >= deps.maxBytes) break
       const item = lanes.next()
-      if (item) handOut(item)
+      if (item) give(unpark(item), messages)
       else {
         const due = room.takeDue(nowMs)
         if (due) pass(due)
@@ -109,23 +116,7 @@ export function createIntake(deps: IntakeDeps, assigned: AssignedQueue): Intake 
     function pass(item: Item) {
       unpark(item)
       if (deps.isKeyed && !lanes.enter(item)) park(item)
-      else give(item)
-    }
-
-    function handOut(item: Item) {
-      unpark(item)
-      give(item)
-    }
-
-    function give({ message, span }: Item) {
-      // The settings may have changed while it waited.
-      if (selection && !selection(message)) {
-        tracker.finished(span, 1)
-        lanes.release(message.key)
-        return
-      }
-      handOuts.add(message, span)
-      messages.push(message)
+      else give(item, messages)
     }
 
     /** Looks at the next message of the buffer. False: there is none, or it is too far ahead. */
@@ -143,7 +134,7 @@ export function createIntake(deps: IntakeDeps, assigned: AssignedQueue): Intake 
       const dueAtMs = appendedAtMs + delayMsOf(queue, message.retryCount)
       const item = { message, span, appendedAtMs, dueAtMs }
       if (isWanted && dueAtMs <= atMs) {
-        if (!deps.isKeyed || lanes.enter(item)) give(item)
+        if (!deps.isKeyed || lanes.enter(item)) give(item, messages)
         else park(item)
       } else {
         room.add(item)
@@ -153,18 +144,42 @@ export function createIntake(deps: IntakeDeps, assigned: AssignedQueue): Intake 
     }
   }
 
+  function takeLeft(max: number, upTo: number): Taken | undefined {
+    const messages: Message[] = []
+    while (messages.length < max) {
+      const item = lanes.next()
+      if (!item) break
+      // One further behind leaves its key taken: nobody of that key is to pass it.
+      if (item.message.offset <= upTo) give(unpark(item), messages)
+    }
+    return messages.length > 0 ? { messages, mark: undefined } : undefined
+  }
+
+  function give({ message, span }: Item, messages: Message[]) {
+    // The settings may have changed while it waited.
+    if (selection && !selection(message)) {
+      tracker.finished(span, 1)
+      lanes.release(message.key)
+      return
+    }
+    handOuts.add(message, span)
+    messages.push(message)
+  }
+
   function park({ message }: Item) {
     gauge.add(1, sizeOf(message))
   }
 
-  function unpark({ message }: Item) {
-    gauge.remove(1, sizeOf(message))
+  function unpark(item: Item): Item {
+    gauge.remove(1, sizeOf(item.message))
     deps.onTaken()
+    return item
   }
 
   return {
     take(max) {
       if (isClosed) return undefined
+      if (lastHandedOut !== undefined) return takeLeft(max, lastHandedOut)
       return isPlain && room.size === 0 && lanes.size === 0 ? takeRun(max) : takeEach(max)
     },
     finished(messages, mark) {
@@ -183,6 +198,9 @@ export function createIntake(deps: IntakeDeps, assigned: AssignedQueue): Intake 
       selection = selectionOf(queue)
       isPlain = !selection && !filter && !deps.isKeyed && !deps.isManual && queue.delayProcessTime === 0
       room.retime(({ message, appendedAtMs }) => appendedAtMs + delayMsOf(queue, message.retryCount))
+    },
+    finishUp() {
+      lastHandedOut = handOuts.highestOffset
     },
     close() {
       isClosed = true

@@ -242,6 +242,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
 
   async function stop(): Promise<void> {
     pull.stop()
+    intake.finishUp()
     await dispatch.stop()
   }
 

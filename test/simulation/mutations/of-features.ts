@@ -12,8 +12,8 @@ export const featureMutations: Mutation[] = [
   {
     name: 'a claim is taken though the lease of another one lasts',
     file: 'core/group/claim.ts',
-    search: '(claim === undefined || claim.untilMs <= nowMs)',
-    replace: '(claim === undefined || claim.untilMs > 0)',
+    search: 'claim === undefined || claim.untilMs <= nowMs ||',
+    replace: 'claim === undefined || claim.untilMs > 0 ||',
     expected: ['claim'],
   },
   {
