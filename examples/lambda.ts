@@ -9,7 +9,7 @@ await prepare({ topicName: 'invoked', queues: 2, groupName: 'functions', mode: '
 const client = createClient({ url })
 await client.publish(
   'invoked',
-  Array.from({ length: 5 }, (_, index) => ({ body: `message ${index}` })),
+  Array.from({ length: 5 }, (_, index) => ({ bizId: `id-${index}`, body: `message ${index}` })),
 )
 await client.close()
 
@@ -19,9 +19,9 @@ export const handler = lambdaConsumer({
   groupName: 'functions', // a group of mode `claimed`
   topics: {
     async invoked(messages, { signal }) {
-      for (const { queueId, offset, body } of messages) {
+      for (const { bizId, body } of messages) {
         signal.throwIfAborted() // the function's time is nearly up
-        await save(`${queueId}/${offset}`, body)
+        await save(bizId, body) // the same however often it comes; queue and offset are others behind a failure
       }
     },
   },

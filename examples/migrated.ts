@@ -13,7 +13,7 @@ async function settle(payer: string, amount: string): Promise<void> {
 }
 
 // #region program
-const client = createClient({ url, onEvent: event => event.type === 'handler_failed' && console.error(event.error) })
+const client = createClient({ url }) // `onEvent` hears of failures and of what is missing; without it they are warnings
 const consumer = client.consumer({
   groupName: 'billing',
   ordering: 'key', // those of one payer one after the other, others beside

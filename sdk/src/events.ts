@@ -47,6 +47,11 @@ export type ClientEvent =
   | { type: 'settings_differ'; groupName: string; names: readonly string[] }
   /** Work on a queue begins behind `offset`. */
   | ({ type: 'assigned'; offset: number; offsetVersion: number } & QueueName)
+  /**
+   * A queue is to be given up: nothing more of it is handed out, and what was is to be done with, or by hand committed, within
+   * `timeoutMs`.
+   */
+  | ({ type: 'revoking'; timeoutMs: number } & QueueName)
   /** A queue was given up in order, with everything up to `offset` done. */
   | ({ type: 'revoked'; offset: number; offsetVersion: number } & QueueName)
   /** The consumer has stopped, and the queue waits for the next one of its `instanceId`, with everything up to `offset` done. */

@@ -26,7 +26,7 @@ export type Message = {
   readonly head: Readonly<Record<string, string>>
   readonly body: string
   readonly traceId: string
-  /** How often it has failed before. */
+  /** How often it has failed before and gone to the fail topic; failures in place are not counted here. */
   readonly retryCount: number
   /** When the service stored it, milliseconds since 1970. */
   readonly publishedAtMs: number

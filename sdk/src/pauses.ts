@@ -1,4 +1,5 @@
 import type { AssignedQueue } from '../../core/protocol/membership.ts'
+import { isText, resolveOptions, wholeNumber } from './options.ts'
 
 /** Which queues: all of them, those of a topic with those of its fail topic, or one. With both, both must be right. */
 export type QueueSelection = { topicName?: string | undefined; queueId?: number | undefined }
@@ -11,6 +12,14 @@ export type Pauses = {
   isPaused(queue: AssignedQueue): boolean
 }
 
+const checks = { topicName: isText, queueId: wholeNumber(1, Number.MAX_SAFE_INTEGER) }
+
+/** A misspelt name would otherwise select everything. */
+function checkSelection(given: QueueSelection): QueueSelection {
+  const nothing: QueueSelection = { topicName: undefined, queueId: undefined }
+  return resolveOptions('pause and resume', given, nothing, checks)
+}
+
 /** Makes a list of pauses with none in it. */
 export function createPauses(): Pauses {
   let selections: QueueSelection[] = []
@@ -19,10 +28,12 @@ export function createPauses(): Pauses {
     selections.filter(paused => paused.topicName !== topicName || paused.queueId !== queueId)
 
   return {
-    pause(selection) {
-      selections = [...without(selection), { ...selection }]
+    pause(given) {
+      const selection = checkSelection(given)
+      selections = [...without(selection), selection]
     },
-    resume(selection) {
+    resume(given) {
+      const selection = checkSelection(given)
       const isOfAll = selection.topicName === undefined && selection.queueId === undefined
       selections = isOfAll ? [] : without(selection)
     },

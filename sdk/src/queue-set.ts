@@ -85,6 +85,7 @@ export function createQueueSet(deps: QueueSetDeps): QueueSet {
   function leave(entry: Entry, timeoutMs: number, keeps: () => boolean) {
     entry.state = 'leaving'
     entry.next = undefined
+    emit({ type: 'revoking', ...nameOf(entry.worker.queue), timeoutMs })
     entry.gone = finish(entry, timeoutMs, keeps)
   }
 

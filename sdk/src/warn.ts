@@ -21,7 +21,7 @@ const emitWarning = (text: string) => process.emitWarning(text, 'PmqWarning')
 function describe(event: ClientEvent): string | undefined {
   switch (event.type) {
     case 'request_failed':
-      return `pmq-sdk: ${event.operation} failed (${event.error.code}); it goes on trying`
+      return `pmq-sdk: ${event.operation} failed (${event.error.code})${event.retryInMs === undefined ? '' : '; it goes on trying'}`
     case 'publish_failed':
       return `pmq-sdk: a publish to ${event.topicName} was lost (${event.error.code}), and nobody was told`
     case 'callback_failed':
@@ -29,7 +29,7 @@ function describe(event: ClientEvent): string | undefined {
     case 'settings_differ':
       return `pmq-sdk: a consumer of ${event.groupName} had missed a change (${event.names.join(', ')}), and has caught up`
     case 'handler_failed':
-      return `pmq-sdk: the handler of ${event.topicName} failed (${nameOf(event.error)}); ${afterwards(event)}`
+      return `pmq-sdk: the handler of ${event.topicName} ${howFailed(event.error)}; ${afterwards(event)}`
     case 'failures_stored':
       if (event.deadOffsets.length === 0) return undefined
       return `pmq-sdk: messages of ${event.topicName} have failed as often as they may, and are kept in ${event.failTopicName}`
@@ -57,3 +57,7 @@ function nameOf(error: unknown): string {
   if (error instanceof PmqClientError) return error.code
   return error instanceof Error ? error.name : typeof error
 }
+
+/** It has no error where the handler itself has named what failed. */
+const howFailed = (error: unknown) =>
+  error === undefined ? 'said that messages have failed' : `failed (${nameOf(error)})`

@@ -25,6 +25,7 @@ const lines: Record<ClientEvent['type'], [EventLogLevel, string]> = {
   settings_differ: ['warn', 'the consumer did not work with what the service says'],
   deregistered: ['info', 'the consumer has left its group'],
   assigned: ['info', 'a queue was assigned'],
+  revoking: ['debug', 'a queue is to be given up'],
   revoked: ['info', 'a queue was given up'],
   kept: ['info', 'a queue waits for the next consumer of this instanceId'],
   removed: ['info', 'a queue is no longer of the group'],
@@ -69,6 +70,7 @@ const fields: Record<FieldOf<ClientEvent>, 'told' | 'error' | 'messages'> = {
   listener: 'told',
   step: 'told',
   names: 'told',
+  timeoutMs: 'told',
   messages: 'messages',
   error: 'error',
 }

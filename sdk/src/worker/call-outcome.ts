@@ -26,7 +26,10 @@ function readOffsets(result: unknown, messages: readonly Message[]): CallFailure
 
 /** The error of a call that has taken too long. */
 export function handlerTimeout(ms: number): PmqClientError {
-  return new PmqClientError('handler_timeout', `The handler took longer than the ${Math.round(ms) / 1000} s of its subscription.`)
+  return new PmqClientError(
+    'handler_timeout',
+    `The handler took longer than the ${Math.round(ms) / 1000} s of its subscription.`,
+  )
 }
 
 function invalidResult(what: string): PmqClientError {

@@ -37,7 +37,7 @@ export function createManualCommits(deps: ManualCommitsDeps): ManualCommits {
     const isOne = Number.isSafeInteger(offset) && offset >= 0
     if (isOne && offset <= Math.max(handOuts.highestOffset, deps.recorded())) return
     const reach = `offsets up to ${Math.max(handOuts.highestOffset, deps.recorded())} were`
-    throw invalidCommit(`${isOne ? `Offset ${offset} was` : 'That is no offset that was'} not handed out; ${reach}.`)
+    throw invalidCommit(`${isOne ? `Offset ${offset} was not handed out` : 'That is no offset'}; ${reach}.`)
   }
 
   function findFailed(offset: number, failed: readonly number[]): Message[] {
