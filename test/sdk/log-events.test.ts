@@ -121,7 +121,7 @@ suite('events in a log', () => {
     await clock.advance(5_000)
     await stop()
     const types = lines().map(({ event }) => event)
-    assert.deepEqual(types, ['registered', 'assigned', 'handler_failed', 'revoked', 'deregistered'])
+    assert.deepEqual(types, ['registered', 'assigned', 'handler_failed', 'revoking', 'revoked', 'deregistered'])
     assert.ok(!written.join().includes('secret'))
   })
 })
