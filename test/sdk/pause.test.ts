@@ -75,6 +75,19 @@ suite('the stop flag', () => {
 })
 
 suite('a pause of the application', () => {
+  test('whose selection is misspelt is refused, since it would be of everything', async () => {
+    const { consumer, clock } = setUp({ queues: 1 })
+    const { pause, resume, status, start, stop } = consumer(() => undefined)
+    await start()
+    await clock.advance(1_000)
+    for (const wrong of [{ topic: 'orders' }, { queueId: 0 }, { topicName: 7 }, 'orders'] as object[]) {
+      assert.throws(() => pause(wrong), { code: 'invalid_options' })
+      assert.throws(() => resume(wrong), { code: 'invalid_options' })
+    }
+    assert.deepEqual(status().queues[0]?.pausedBy, [])
+    await stop()
+  })
+
   test('holds through rebalances, resets, a stop and a start: nothing is handled, and memory stays bounded', async () => {
     const { clock, consumer, log, service, groups, committed } = setUp({ queues: 4 })
     const { seen, handler } = recorder()
