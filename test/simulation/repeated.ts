@@ -1,4 +1,4 @@
-import { groupOf } from '../checker/facts.ts'
+import { groupOf, queueOf } from '../checker/facts.ts'
 import type { EventOf, HistoryEvent } from '../checker/history.ts'
 import { entryOf } from '../checker/lookup.ts'
 import type { Finding } from './judge.ts'
@@ -18,47 +18,48 @@ export function findRepeated(
   const inPlace = groups.filter(({ failures }) => failures?.isChanged || failures?.settings.retryInPlace)
   const mayRepeat = new Set(inPlace.map(({ name }) => name))
   const handled = new Map<string, Start>()
-  /** Where each client began in a queue. */
-  const from = new Map<string, number>()
-  const { ofAll, ofClient } = gatherStarts(events)
+  const starts = gatherStarts(events)
 
-  for (const event of events) {
-    if (event.type === 'assignment-gained') from.set(clientKey(event), event.offset)
-    if (event.type !== 'handle-start' || mayRepeat.has(groupOf(event.group))) continue
+  for (const start of starts) {
+    const { event } = start
+    if (mayRepeat.has(groupOf(event.group))) continue
     const key = `${event.group}/${event.queueId}/${event.offset}`
     const first = handled.get(key)
-    handled.set(key, { ...event, from: from.get(clientKey(event)) ?? 0 })
+    handled.set(key, start)
     if (!first) continue
-    if (wentAhead(first)) {
-      excused.add(groupOf(event.group))
-      continue
+    if (wentAhead(first)) excused.add(groupOf(event.group))
+    else {
+      const { client, seq } = first.event
+      const text = `"${event.value}" (${key}) went to ${client} (#${seq}) and to ${event.client} (#${event.seq})`
+      findings.push({ property: 'P6', text: `P6: ${text}, though nothing went wrong` })
     }
-    const text = `"${event.value}" (${key}) went to ${first.client} (#${first.seq}) and to ${event.client} (#${event.seq})`
-    findings.push({ property: 'P6', text: `P6: ${text}, though nothing went wrong` })
   }
   return { findings: findings.slice(0, 5), excused }
-
-  function wentAhead(start: Start): boolean {
-    const own = ofClient.get(clientKey(start))
-    const others = ofAll.get(`${start.queueId}/${start.group}`) ?? []
-    return [...others].some(offset => offset > start.from && offset < start.offset && !own?.has(offset))
-  }
 }
 
-type Start = EventOf<'handle-start'> & { from: number }
+/** A message was handed out in an assignment that began behind `from`; `others` are those of it, and `all` of the queue. */
+type Start = { event: EventOf<'handle-start'>; from: number; others: Set<number>; all: Set<number> }
 
-const clientKey = ({ client, queueId, group }: EventOf<'handle-start' | 'assignment-gained'>) =>
-  `${client}/${queueId}/${group}`
+function wentAhead({ event, from, others, all }: Start): boolean {
+  return [...all].some(offset => offset > from && offset < event.offset && !others.has(offset))
+}
 
-/** The offsets that were handed out at some time, of each queue, and to each client. */
-function gatherStarts(events: readonly HistoryEvent[]) {
-  const ofAll = new Map<string, Set<number>>()
-  const ofClient = new Map<string, Set<number>>()
+function gatherStarts(events: readonly HistoryEvent[]): Start[] {
+  const starts: Start[] = []
+  const ofQueue = new Map<string, Set<number>>()
+  const assignments = new Map<string, { from: number; others: Set<number> }>()
   for (const event of events) {
-    if (event.type !== 'handle-start') continue
-    const { group, queueId, offset } = event
-    entryOf(ofAll, `${queueId}/${group}`, () => new Set()).add(offset)
-    entryOf(ofClient, clientKey(event), () => new Set()).add(offset)
+    if (event.type !== 'assignment-gained' && event.type !== 'handle-start') continue
+    const key = `${event.client}/${queueOf(event)}`
+    if (event.type === 'assignment-gained') {
+      assignments.set(key, { from: event.offset, others: new Set() })
+      continue
+    }
+    const assignment = entryOf(assignments, key, () => ({ from: 0, others: new Set<number>() }))
+    const all = entryOf(ofQueue, queueOf(event), () => new Set<number>())
+    assignment.others.add(event.offset)
+    all.add(event.offset)
+    starts.push({ event, ...assignment, all })
   }
-  return { ofAll, ofClient }
+  return starts
 }
