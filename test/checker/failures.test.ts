@@ -83,6 +83,19 @@ const good: Record<string, (h: Scene) => void> = {
     h.publishStored('c1', send(h, 'a#1', 1, 1, { ...queue1, offsetVersion: 2 }))
     drain(h, ['a#1', 'a#1'])
   },
+  'two copies of one message that fail in one call'(h) {
+    begin(h, ['a'], { rules: { atOnceRetried: 2 } })
+    handle(h, 'a', 1, 'failed')
+    h.publishStored('c1', send(h, 'a#1', 1, 1))
+    h.assignmentGained('c1', { ...queue1, offset: 0, offsetVersion: 2 })
+    handle(h, 'a', 1, 'failed')
+    h.publishStored('c1', send(h, 'a#1', 1, 1, { ...queue1, offsetVersion: 2 }))
+    h.assignmentGained('c1', { ...retried, offset: 0 })
+    for (const offset of [1, 2]) handle(h, 'a#1', offset, 'failed', retried)
+    const messages = [1, 2].map(offset => ({ value: 'a#2', failureOf: { ...retried, offset, retryCount: 2 } }))
+    h.publishStored('c1', h.publishInvoke('c1', { topic: failTopic, messages }))
+    drain(h, ['a#1', 'a#1', 'a#2', 'a#2'])
+  },
   'a message that is repeated in place, and then dead'(h) {
     begin(h, ['a'], { rules: { retryInPlace: true } })
     for (const _ of [1, 2, 3]) handle(h, 'a', 1, 'failed')
@@ -222,6 +235,14 @@ const bad: Record<string, [Property, (h: Scene) => void]> = {
     h => {
       begin(h, ['a', 'b'])
       start(h, 'b', 2)
+      start(h, 'a', 1)
+    },
+  ],
+  'a message that is handled though it is not for the group': [
+    'Q18',
+    h => {
+      begin(h, ['a'])
+      h.handleEnd('c1', { ...queue1, offset: 1, value: 'a' }, 'filtered')
       start(h, 'a', 1)
     },
   ],

@@ -8,8 +8,9 @@ export type Sent = { value: string; publishes: Map<string, Publish> }
 export type Publish = {
   /** The first attempt. */
   invoke: EventOf<'publish-invoke'>
-  /** The value's position in the first attempt. */
+  /** The value's first position in the first attempt, and how often it is there. */
   index: number
+  count: number
   key: string | undefined
   failureOf: FailedMessage | undefined
   /** The answer said that it is stored, and not where. */
@@ -37,9 +38,11 @@ export function trackSends(facts: Facts, event: HistoryEvent) {
   if (event.type === 'publish-invoke') {
     event.messages.forEach(({ value, key, failureOf }, index) => {
       const { publishes } = entryOf(facts.sent, value, () => ({ value, publishes: new Map() }))
-      const made = { invoke: event, index, key, failureOf, attempts: [] }
-      const { attempts } = entryOf<string, Publish>(publishes, event.publishId, () => made)
-      attempts.push({ seq: event.seq, hasFailed: false })
+      const publish = entryOf(publishes, event.publishId, (): Publish => {
+        return { invoke: event, index, count: 0, key, failureOf, attempts: [] }
+      })
+      if (publish.invoke === event) publish.count++
+      if (publish.attempts.at(-1)?.seq !== event.seq) publish.attempts.push({ seq: event.seq, hasFailed: false })
     })
   }
   if (event.type === 'publish-stored') {

@@ -13,11 +13,11 @@ export function* findUnstored(facts: Facts): Generator<Violation> {
     for (const { value } of queue.values()) places.set(value, entryOf(places, value, () => 0) + 1)
   }
   for (const { value, publishes } of facts.sent.values()) {
-    const stored = [...publishes.values()].flatMap(publish => publish.stored ?? [])
-    const due = stored.filter(({ seq }) => seq < readUpTo)
+    const due = [...publishes.values()].filter(({ stored }) => stored && stored.seq < readUpTo)
+    const times = due.reduce((sum, { count }) => sum + count, 0)
     const found = places.get(value) ?? 0
-    if (found >= due.length) continue
-    const seen = `"${value}" was stored ${due.length} times, as was said, but is there ${found} times`
-    yield violation('P7/Q10', seen, ...due)
+    if (found >= times) continue
+    const seen = `"${value}" was stored ${times} times, as was said, but is there ${found} times`
+    yield violation('P7/Q10', seen, ...due.map(({ stored }) => stored))
   }
 }

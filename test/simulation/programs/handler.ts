@@ -2,7 +2,7 @@ import type { HandlerContext, HandlerResult, Message } from '../../../sdk/src/in
 import type { Dice } from '../world/dice.ts'
 import type { SimProcess } from '../world/process.ts'
 import type { Weather } from '../world/weather.ts'
-import { type FailurePlan, isFiltered, isFlaky, isPoison } from './fates.ts'
+import { type FailurePlan, isFlaky, isPoison } from './fates.ts'
 import type { Recorder } from './recorder.ts'
 
 /** What the handler of a consumer is made of. */
@@ -38,8 +38,7 @@ export function createHandler(deps: HandlerDeps) {
     const group = nameAt(queueId, groupName)
     const isRetried = recorder.failTopicOf(queueId) !== undefined
     const named = messages.map(message => {
-      const { offset, body } = message
-      if (isFiltered(failures, body)) recorder.onDefect(`${process.name} was handed "${body}", which is not for it`)
+      const { offset } = message
       delays.handedOut(process.name, groupName, message, isRetried, process.clock.monotonic())
       return { message, handled: { group, queueId, offset, value: recorder.valueOf(queueId, message) } }
     })
