@@ -30,10 +30,10 @@ export function findMiscounted(
     for (const [body, times] of handled) {
       if (!isPoison(failures, name, body)) continue
       const dead = letters.get(body) ?? 0
-      // In place each owner of the queue begins to count anew.
+      // In place each owner of the queue begins to count anew, also with what was done behind one that waited.
       const mayBeMore = failures.settings.retryInPlace || repeated.has(name)
       const isHandled = mayBeMore ? times > retries : times === retries + 1
-      const isDead = repeated.has(name) ? dead > 0 : dead === 1
+      const isDead = mayBeMore ? dead > 0 : dead === 1
       if (isHandled && isDead) continue
       const text = `group ${name} handled "${body}" ${times} times and has ${dead} dead letters of it: ${retries} retries`
       findings.push({ property: 'P7/Q10', text: `P7/Q10: ${text}, and nothing went wrong` })

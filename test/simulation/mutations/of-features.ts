@@ -51,8 +51,8 @@ export const featureMutations: Mutation[] = [
   {
     name: 'a subscription begins one message too late',
     file: 'core/group/subscriptions.ts',
-    search: '(await core.findEnd(topic.name, queueId)) - 1)',
-    replace: 'await core.findEnd(topic.name, queueId))',
+    search: '(await core.findEnd(topicName, queueId)) - 1)',
+    replace: 'await core.findEnd(topicName, queueId))',
     expected: ['P1/Q01'],
   },
   {
