@@ -134,6 +134,6 @@ export const failureMutations: Mutation[] = [
     search: 'place.offsetVersion !== offsetVersion ||',
     replace: 'place.offsetVersion < offsetVersion ||',
     expected: ['P4'],
-    from: 450,
+    from: 4650,
   },
 ]

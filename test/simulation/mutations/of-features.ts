@@ -22,7 +22,7 @@ export const featureMutations: Mutation[] = [
     search: 'claim: { ...claim, untilMs: asked.untilMs }',
     replace: 'claim',
     expected: ['claim', 'P6'],
-    from: 400,
+    from: 1650,
   },
   {
     name: 'a consumer is given up when it is met silent first',
