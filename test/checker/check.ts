@@ -6,12 +6,16 @@ import { findBackwards } from './rules/backwards.ts'
 import { findHoles } from './rules/dense.ts'
 import { findDuplicates } from './rules/duplicate.ts'
 import { findUnfenced } from './rules/fenced.ts'
+import { findHandledThoughFiltered } from './rules/filtered.ts'
 import { findOutOfTurn } from './rules/hand-order.ts'
+import { findHandledOutOfTurn } from './rules/in-hand.ts'
 import { findLateGaps } from './rules/late-gap.ts'
 import { findLost } from './rules/lost.ts'
 import { findTwoOwners } from './rules/owner.ts'
+import { findMiscounted } from './rules/retries.ts'
 import { findMisordered } from './rules/send-order.ts'
 import { findUnhandled } from './rules/unhandled.ts'
+import { findUnstored } from './rules/unstored.ts'
 import type { Rule, Violation } from './violation.ts'
 
 /**
@@ -20,6 +24,7 @@ import type { Rule, Violation } from './violation.ts'
  *   P1/Q01  nothing acknowledged is lost to a group        P4      commits go forward, and older owners are fenced
  *   P2      offsets have no hole, no reuse, no skip        P5/Q06  an offsetVersion belongs to one consumer
  *   Q02     nothing is read that was not sent, or failed   P8      a publishId is stored once
+ *   P7/Q10  a failed message is stored, and counted        Q18     what is not for a group it does not handle
  *   Q03     one offset, one value, for everybody           Q07     no commit passes an unhandled message
  *   Q04     nothing appears below what was readable        P3/Q05  order of sending, order of handing out
  *
@@ -54,6 +59,10 @@ const rules: Rule[] = [
   findTwoOwners,
   findDuplicates,
   findUnhandled,
+  findUnstored,
+  findMiscounted,
+  findHandledOutOfTurn,
+  findHandledThoughFiltered,
 ]
 
 function take(violations: Iterable<Violation>, count: number): Violation[] {

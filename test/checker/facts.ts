@@ -1,4 +1,4 @@
-import type { EventOf, HistoryEvent } from './history.ts'
+import type { EventOf, HistoryEvent, RetryRules } from './history.ts'
 import { type Place, type Sent, settlePlaces, trackPlaces, trackSends } from './log-facts.ts'
 import { entryOf, lowerBound } from './lookup.ts'
 
@@ -21,6 +21,8 @@ export type Facts = {
   dueFrom: Map<string, number>
   /** Topic → when its queues changed, in order. */
   changes: Map<string, { seq: number; isSettled: boolean }[]>
+  /** Group and topic, or fail topic, → all rules that the group may have gone by. */
+  retryRules: Map<string, RetryRules[]>
   /** Groups whose handling is recorded. In others a message counts as handled when it was read. */
   handlingGroups: Set<string>
   pullingGroups: Set<string>
@@ -42,6 +44,7 @@ export function gatherFacts(events: readonly HistoryEvent[]): Facts {
     resetOps: new Map(),
     dueFrom: new Map(),
     changes: new Map(),
+    retryRules: new Map(),
     handlingGroups: new Set(),
     pullingGroups: new Set(),
   }
@@ -55,6 +58,7 @@ export function gatherFacts(events: readonly HistoryEvent[]): Facts {
     trackResets(facts, event)
     trackSubscriptions(facts, event)
     if (event.type === 'queues-changed') entryOf(facts.changes, event.topic, () => []).push(event)
+    trackRetryRules(facts, event)
     if (event.type === 'handle-start' || event.type === 'handle-end') facts.handlingGroups.add(event.group)
     if (event.type === 'pull-ok') facts.pullingGroups.add(event.group)
   })
@@ -124,4 +128,10 @@ function trackSubscriptions({ dueFrom }: Facts, event: HistoryEvent) {
   if (event.type === 'unsubscribed') dueFrom.set(`${event.group}/${event.topic}`, Number.POSITIVE_INFINITY)
   if (event.type !== 'subscribed') return
   dueFrom.set(event.topic === undefined ? event.group : `${event.group}/${event.topic}`, event.seq)
+}
+
+function trackRetryRules({ retryRules }: Facts, event: HistoryEvent) {
+  if (event.type !== 'retry-rules') return
+  for (const topic of [event.topic, event.failTopic])
+    entryOf(retryRules, `${event.group}/${topic}`, () => []).push(event)
 }

@@ -19,6 +19,8 @@ type EventBody =
   /** None of these values was stored by this attempt, for certain. */
   | { type: 'publish-fail'; op: number; values: string[] }
   | { type: 'publish-info'; op: number }
+  /** All of these values are stored; the answer does not say where. */
+  | { type: 'publish-stored'; op: number }
   /** `from` is exclusive: the last offset that the consumer had. `skipped`: as the answer counts them. */
   | ({ type: 'pull-ok'; from: number; messages: ReadMessage[]; skipped: number } & Assigned)
   | ({ type: 'handle-start' } & Handled)
@@ -28,7 +30,7 @@ type EventBody =
   | { type: 'commit-ok'; op: number; outcome: CommitResult['outcome']; offsetVersion?: number }
   | { type: 'commit-info'; op: number }
   /** A consumer was told that it owns the queue, and the offset to go on from. */
-  | ({ type: 'assignment-gained'; offset: number } & Assigned)
+  | ({ type: 'assignment-gained'; offset: number; ordering?: Ordering } & Assigned)
   /** A consumer has stopped and given the queue up: nothing under this offsetVersion may follow from it. */
   | ({ type: 'assignment-lost' } & Assigned)
   /** Somebody sets a group's offset. Also records where a new group begins, if that is not 0. */
@@ -44,6 +46,8 @@ type EventBody =
   | { type: 'subscribed'; group: string; topic?: string }
   /** What is sent to the topic is not promised to the group, nor is what it has not handled yet. Recorded before that is asked. */
   | { type: 'unsubscribed'; group: string; topic: string }
+  /** A group may from now on work through a topic by these rules: recorded before they are asked for. */
+  | ({ type: 'retry-rules' } & RetryRules)
   /** From here on the offsets up to `upTo` may be gone: recorded before the clock passes their retention. */
   | { type: 'trim'; queueId: number; upTo: number }
   /**
@@ -56,8 +60,26 @@ type EventBody =
   /** The group has been given all that was acknowledged until here (to these topics; default: to all). */
   | { type: 'drained'; group: string; topics?: string[] }
 
-/** `key`, where it is what chose the queue. */
-export type SentMessage = { value: string; key?: string }
+/** `key`, where it is what chose the queue. `failureOf`: it is a copy of a message that failed, for the fail topic. */
+export type SentMessage = { value: string; key?: string; failureOf?: FailedMessage }
+/** Which message failed, as whom it was handled, and how often it has failed by now. */
+export type FailedMessage = Assigned & { offset: number; retryCount: number }
+/** What keeps its order in an assignment: calls begin in the order of the queue, or of each key, one at a time. */
+export type Ordering = 'queue' | 'key'
+/**
+ * What becomes of what fails. `failTopic`: its name; `hasFailTopic`: it is there. A failed message is handled `retryCount`
+ * times more. `atOnce`: so many messages of a queue may be in hand at once, `atOnceRetried` of a queue of the fail topic.
+ */
+export type RetryRules = {
+  group: string
+  topic: string
+  failTopic: string
+  hasFailTopic: boolean
+  retryCount: number
+  retryInPlace: boolean
+  atOnce: number
+  atOnceRetried: number
+}
 export type PlacedMessage = { value: string; queueId: number; offset: number }
 export type ReadMessage = { offset: number; value: string }
 /** `moved`: failed and stored in the fail topic. `filtered`: not for this group. `failed`: to be delivered again. */
@@ -103,6 +125,7 @@ export function createHistory(now: () => number, onEvent: (event: HistoryEvent) 
     publishFail: (client: string, op: number, values = valuesOf(op)) =>
       append(client, { type: 'publish-fail', op, values }),
     publishInfo: (client: string, op: number) => append(client, { type: 'publish-info', op }),
+    publishStored: (client: string, op: number) => append(client, { type: 'publish-stored', op }),
 
     /** A reader without a group is a group of its own. */
     pullOk: (client: string, pull: Pull) =>
@@ -117,7 +140,7 @@ export function createHistory(now: () => number, onEvent: (event: HistoryEvent) 
       append(client, { type: 'commit-ok', op, ...answer }),
     commitInfo: (client: string, op: number) => append(client, { type: 'commit-info', op }),
 
-    assignmentGained: (client: string, assigned: Assigned & { offset: number }) =>
+    assignmentGained: (client: string, assigned: Assigned & { offset: number; ordering?: Ordering }) =>
       append(client, { type: 'assignment-gained', ...assigned }),
     assignmentLost: (client: string, assigned: Assigned) => append(client, { type: 'assignment-lost', ...assigned }),
 
@@ -125,6 +148,7 @@ export function createHistory(now: () => number, onEvent: (event: HistoryEvent) 
     resetOk: (client: string, op: number, answer: { offsetVersion?: number; offset?: number } = {}) =>
       append(client, { type: 'reset-ok', op, ...answer }),
 
+    retryRules: (client: string, rules: RetryRules) => append(client, { type: 'retry-rules', ...rules }),
     trim: (client: string, trim: { queueId: number; upTo: number }) => append(client, { type: 'trim', ...trim }),
     begins: (client: string, begin: Reset) => append(client, { type: 'begins', ...begin }),
     subscribed: (client: string, group: string, topic?: string) =>

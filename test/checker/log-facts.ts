@@ -1,5 +1,5 @@
 import type { Facts } from './facts.ts'
-import type { EventOf, HistoryEvent } from './history.ts'
+import type { EventOf, FailedMessage, HistoryEvent } from './history.ts'
 import { entryOf } from './lookup.ts'
 
 /** A value, and every publish (one publishId, however many attempts) that carried it. */
@@ -8,9 +8,13 @@ export type Sent = { value: string; publishes: Map<string, Publish> }
 export type Publish = {
   /** The first attempt. */
   invoke: EventOf<'publish-invoke'>
-  /** The value's position in the first attempt. */
+  /** The value's first position in the first attempt, and how often it is there. */
   index: number
+  count: number
   key: string | undefined
+  failureOf: FailedMessage | undefined
+  /** The answer said that it is stored, and not where. */
+  stored?: EventOf<'publish-stored'>
   /** Begun at `seq`. One that has definitely failed did not store the value. */
   attempts: { seq: number; hasFailed: boolean }[]
 }
@@ -23,7 +27,7 @@ export type Place = {
   value: string
   /** The event that first told of it: from there on the message exists. */
   known: HistoryEvent
-  ack?: EventOf<'publish-ok'>
+  ack?: EventOf<'publish-ok' | 'publish-stored'>
   /** The publish that put it there; undefined if that cannot be told. */
   publish?: Publish
   /** The message cannot have existed before this event. Undefined if nobody sent the value. */
@@ -32,11 +36,21 @@ export type Place = {
 
 export function trackSends(facts: Facts, event: HistoryEvent) {
   if (event.type === 'publish-invoke') {
-    event.messages.forEach(({ value, key }, index) => {
+    event.messages.forEach(({ value, key, failureOf }, index) => {
       const { publishes } = entryOf(facts.sent, value, () => ({ value, publishes: new Map() }))
-      const { attempts } = entryOf(publishes, event.publishId, () => ({ invoke: event, index, key, attempts: [] }))
-      attempts.push({ seq: event.seq, hasFailed: false })
+      const publish = entryOf(publishes, event.publishId, (): Publish => {
+        return { invoke: event, index, count: 0, key, failureOf, attempts: [] }
+      })
+      if (publish.invoke === event) publish.count++
+      if (publish.attempts.at(-1)?.seq !== event.seq) publish.attempts.push({ seq: event.seq, hasFailed: false })
     })
+  }
+  if (event.type === 'publish-stored') {
+    const invoke = facts.events[event.op]
+    for (const { value } of invoke?.type === 'publish-invoke' ? invoke.messages : []) {
+      const publish = publishOf(facts, event.op, value)
+      if (publish) publish.stored ??= event
+    }
   }
   if (event.type === 'publish-fail') {
     for (const value of event.values) {
@@ -69,6 +83,10 @@ export function settlePlaces(facts: Facts) {
       const publishes = [...(facts.sent.get(place.value)?.publishes.values() ?? [])]
       const [only, ...others] = publishes.filter(publish => canHaveStored(publish))
       if (only && others.length === 0) place.publish ??= only
+      const stored = publishes.filter(publish => canHaveStored(publish)).map(publish => publish.stored)
+      // Which of several copies alike was meant is not known.
+      const last = stored.every(event => event !== undefined) ? stored.at(-1) : undefined
+      if (last) place.ack ??= last
       const candidates = place.publish ? [place.publish] : publishes
       if (candidates.length > 0) place.startSeq = Math.min(...candidates.map(({ invoke }) => invoke.seq))
     }

@@ -2,7 +2,19 @@ import type { Facts } from './facts.ts'
 import type { HistoryEvent } from './history.ts'
 
 /** The promises (P, of docs/architecture.md) and properties (Q) that the checker can find broken. */
-export type Property = 'P1/Q01' | 'P2' | 'P3/Q05' | 'P4' | 'P5/Q06' | 'P8' | 'Q02' | 'Q03' | 'Q04' | 'Q07'
+export type Property =
+  | 'P1/Q01'
+  | 'P2'
+  | 'P3/Q05'
+  | 'P4'
+  | 'P5/Q06'
+  | 'P7/Q10'
+  | 'P8'
+  | 'Q02'
+  | 'Q03'
+  | 'Q04'
+  | 'Q07'
+  | 'Q18'
 
 export type Violation = {
   property: Property

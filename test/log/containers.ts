@@ -3,6 +3,7 @@ import { type Core, createCore, defaultSettings, type Settings } from '../../cor
 import { parseMessages } from '../../core/log/encoding.ts'
 import { type Clock, systemClock } from '../../core/protocol/clock.ts'
 import type { PublishRequest, PublishResponse } from '../../core/protocol/publish.ts'
+import type { BatchMessage } from '../../core/protocol/pull.ts'
 import type { Store } from '../../core/store.ts'
 import type { ReadMessage } from '../checker/history.ts'
 import { seededRandom } from '../support/random.ts'
@@ -66,15 +67,16 @@ export function placeOf(response: PublishResponse): { queueId: number; offset: n
   return { queueId: run.queueId, offset: run.offset }
 }
 
-/** What a reader behind `afterOffset` is given next. */
+/** What a reader behind `afterOffset` is given next. `nameOf`: what a message is called. */
 export async function readAfter(
   container: Core,
   queueId: number,
   afterOffset: number,
+  nameOf: (message: BatchMessage) => string = ({ body }) => body,
 ): Promise<{ messages: ReadMessage[]; skipped: number }> {
   const read = await container.reader.read({ queueId, afterOffset, maxTextLength: 1e6, maxMessages: 1e6 })
   const messages = read.batches.flatMap(batch =>
-    parseMessages(batch.text).map((message, i) => ({ offset: batch.base + i, value: message.body })),
+    parseMessages(batch.text).map((message, i) => ({ offset: batch.base + i, value: nameOf(message) })),
   )
   return { messages: messages.filter(message => message.offset > afterOffset), skipped: read.skipped }
 }

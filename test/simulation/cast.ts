@@ -58,7 +58,9 @@ export function createCast(world: World, plan: Plan, dice: Dice): Cast {
       if (!group || cast.working(groupName).length >= maxConsumers) return
       const process = newProcess(`consumer-${consumers.length + 1}`)
       if (group.mode === 'claimed') {
-        if (dice.chance(0.5)) {
+        const isLambda = dice.chance(0.5)
+        // Whoever claims by other means than the SDK knows nothing of fail topics.
+        if (isLambda || group.failures || plan.operator) {
           const drawn = drawLambda(dice, group, plan.isClean)
           return add(runLambda(recorder, leases, network, process, dice.fork(), drawn))
         }

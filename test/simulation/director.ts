@@ -1,8 +1,8 @@
 import type { Cast } from './cast.ts'
-import { drawSettings, type Plan } from './plan.ts'
+import { type Plan, redrawSettings } from './plan.ts'
 import type { Program } from './programs/program.ts'
 import type { Dice } from './world/dice.ts'
-import type { World } from './world/world.ts'
+import { noteSettings, type World } from './world/world.ts'
 
 /** Lets things happen to those in the world, one after the other, until told to stop. */
 export function direct(world: World, cast: Cast, plan: Plan, dice: Dice): { stop(): void } {
@@ -48,8 +48,11 @@ export function direct(world: World, cast: Cast, plan: Plan, dice: Dice): { stop
       }
     },
     () => {
-      const { name, topicNames } = someGroup()
-      void shared.store.updateSubscription(name, dice.pick(topicNames), drawSettings(dice))
+      const group = someGroup()
+      const topicName = dice.pick(group.topicNames)
+      const settings = redrawSettings(dice, group)
+      noteSettings(world, group, settings)
+      void shared.store.updateSubscription(group.name, topicName, settings)
     },
   ]
 
@@ -79,6 +82,7 @@ export function direct(world: World, cast: Cast, plan: Plan, dice: Dice): { stop
       someContainer().stepClock(dice.chance(0.5) ? dice.spread(1, 25_000) : -dice.spread(1, plan.maxStepBackMs))
       // From now on by the clock of some the leases of others are over early.
       cast.leases.stopWatching()
+      world.recorder.delays.stopWatching()
     },
     () => {
       const container = someContainer()

@@ -3,9 +3,11 @@ import { checkHistory } from '../checker/check.ts'
 import type { HistoryEvent } from '../checker/history.ts'
 import { explain } from '../checker/violation.ts'
 import type { Cast } from './cast.ts'
-import type { Plan } from './plan.ts'
+import type { GroupPlan, Plan } from './plan.ts'
+import { findMiscounted } from './poison.ts'
 import type { Program } from './programs/program.ts'
 import type { KeyOrder } from './programs/sender.ts'
+import { findRepeated } from './repeated.ts'
 import type { World } from './world/world.ts'
 
 /** Something that must not be: a violation of a promise, or a defect. */
@@ -17,28 +19,17 @@ export function judge(world: World, plan: Plan, { consumers, producers, leases }
     ...world.defects.map(text => ({ property: 'defect', text })),
     ...violations.map(violation => ({ property: violation.property, text: explain([violation]) })),
     ...leases.violations.map(text => ({ property: 'claim', text })),
+    ...world.recorder.delays.violations.slice(0, 5).map(text => ({ property: 'Q15', text })),
     ...producers.flatMap(({ keyOrder }) => findDisorder(keyOrder, changedTopics(world.history.events))),
     ...findMissed(consumers),
-    ...(plan.isClean ? findRepeated(world.history.events) : []),
+    ...(plan.isClean ? judgeClean(world.history.events, plan.groups) : []),
     ...(plan.outage ? findGivenUp(consumers) : []),
   ]
 }
 
-/** P6. Where nothing goes wrong, a group handles each message once. */
-function findRepeated(events: readonly HistoryEvent[]): Finding[] {
-  const findings: Finding[] = []
-  const handled = new Map<string, HistoryEvent>()
-  for (const event of events) {
-    if (event.type !== 'handle-start') continue
-    const key = `${event.group}/${event.queueId}/${event.offset}`
-    const first = handled.get(key)
-    if (first) {
-      const text = `"${event.value}" (${key}) went to ${first.client} (#${first.seq}) and to ${event.client} (#${event.seq})`
-      findings.push({ property: 'P6', text: `P6: ${text}, though nothing went wrong` })
-    }
-    handled.set(key, event)
-  }
-  return findings.slice(0, 5)
+function judgeClean(events: readonly HistoryEvent[], groups: readonly GroupPlan[]): Finding[] {
+  const repeated = findRepeated(events, groups)
+  return [...repeated.findings, ...findMiscounted(events, groups, repeated.excused)]
 }
 
 /** Nobody who lives is given up because the store, and not they, was away. */

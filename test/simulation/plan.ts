@@ -1,5 +1,6 @@
 import { defaultSubscription } from '../../core/admin/subscriptions.ts'
 import type { GroupMode, SubscriptionSettings } from '../../core/model.ts'
+import type { FailurePlan } from './programs/fates.ts'
 import { createDice, type Dice } from './world/dice.ts'
 import { drawCleanWeather, drawWeather, type Weather } from './world/weather.ts'
 
@@ -63,6 +64,8 @@ export type GroupPlan = {
   mode: GroupMode
   /** Share of its consumers that have a place, which they take again when they are restarted. */
   placed: number
+  /** How its handlers fail, where it has fail topics from the beginning. */
+  failures: FailurePlan | undefined
 }
 
 export const maxConsumers = 5
@@ -99,7 +102,41 @@ export function drawPlan(seed: number): Plan & { dice: Dice } {
     operator: undefined,
     outage: undefined,
   }
-  return { ...drawn, ...drawFeatures(createDice(seed * 7_919 + 13), drawn), dice }
+  const plan = { ...drawn, ...drawFeatures(createDice(seed * 7_919 + 13), drawn) }
+  return { ...plan, groups: drawFailures(createDice(seed * 104_729 + 31), plan), dice }
+}
+
+/** From dice of its own once more: some groups have fail topics and fail. */
+function drawFailures(dice: Dice, { groups }: Plan): GroupPlan[] {
+  return groups.map(group => {
+    if (group.mode === 'broadcast' || !dice.chance(0.4)) return group
+    const timeoutSeconds = dice.pick([0, 0, 1, 2])
+    const settings = {
+      ...drawRetries(dice),
+      timeoutSeconds,
+      delayProcessTimeSeconds: dice.pick([0, 0, 0, 1, 2]),
+      tag: dice.pick(['', '', '', 'red', 'green,blue']),
+    }
+    const failures: FailurePlan = {
+      settings,
+      isChanged: dice.chance(0.3),
+      poison: dice.pick([0.02, 0.1]),
+      flaky: dice.pick([0, 0.1]),
+      hangs: timeoutSeconds > 0,
+    }
+    return { ...group, failures, settings: { ...group.settings, ...settings } }
+  })
+}
+
+/** How often and how late a group retries. */
+function drawRetries(dice: Dice): Partial<SubscriptionSettings> {
+  return {
+    retryCount: dice.pick([0, 1, 2, 3]),
+    retryDelaySeconds: dice.pick([0, 1, 3]),
+    retryBackoffRate: dice.pick([1, 1.5, 2]),
+    maxRetryDelaySeconds: dice.pick([3, 60]),
+    retryInPlace: dice.chance(0.2),
+  }
 }
 
 /** What not every run has, from dice of its own: what others have is left as it is. */
@@ -146,12 +183,21 @@ function drawGroup(dice: Dice, name: string, topics: Plan['topics']): GroupPlan 
     settings: drawSettings(dice),
     mode: 'balanced',
     placed: 0,
+    failures: undefined,
   }
 }
 
-export function drawSettings(dice: Dice): SubscriptionSettings {
+/** Other settings for a group that works. What decides which messages fail, and are for it, stays as it is. */
+export function redrawSettings(dice: Dice, { failures }: GroupPlan): SubscriptionSettings {
+  const settings = { ...drawSettings(dice), ...failures?.settings }
+  return failures?.isChanged ? { ...settings, ...drawRetries(dice) } : settings
+}
+
+function drawSettings(dice: Dice): SubscriptionSettings {
   return {
     ...defaultSubscription,
+    // A minute would be most of a run.
+    retryDelaySeconds: 1,
     threadSize: dice.pick([1, 2, 5]),
     consumerBatchSize: dice.pick([1, 1, 3, 10]),
     pullBatchSize: 50,

@@ -1,4 +1,5 @@
 import { consumerCopyName } from '../../core/group/copy-names.ts'
+import { failTopicName } from '../../core/group/fail-topics.ts'
 import { hashKey } from '../../core/log/placement.ts'
 import type { Cast } from './cast.ts'
 import type { Finding } from './judge.ts'
@@ -69,7 +70,10 @@ export async function recover(
 
   /** A member of a broadcast group has been given all, if it is one still: who was given up is another one from then on. */
   async function noteDrained({ name, topicNames, mode }: GroupPlan) {
-    if (mode !== 'broadcast') return history.drained('director', { group: name, topics: topicNames })
+    if (mode !== 'broadcast') {
+      const failTopics = topicNames.map(topicName => failTopicName(name, topicName))
+      return history.drained('director', { group: name, topics: [...topicNames, ...failTopics] })
+    }
     const members = (await shared.store.readGroup(name))?.members ?? []
     const there = new Set(members.map(({ consumerId }) => consumerCopyName(name, consumerId)))
     for (const program of cast.working(name)) {

@@ -52,7 +52,7 @@ function* findUnfillable(facts: Facts): Generator<Violation> {
   }
   let storable = 0
   for (const { publishes } of facts.sent.values()) {
-    for (const publish of publishes.values()) storable += canHaveStored(publish) ? 1 : 0
+    for (const publish of publishes.values()) storable += canHaveStored(publish) ? publish.count : 0
   }
   const unaccounted = Math.max(0, storable - placed)
   if (!firstHole || holes <= unaccounted) return

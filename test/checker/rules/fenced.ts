@@ -2,10 +2,21 @@ import { type Facts, queueOf } from '../facts.ts'
 import type { HistoryEvent } from '../history.ts'
 import { type Violation, violation } from '../violation.ts'
 
-/** P4, fencing. A commit does not advance under an offsetVersion older than one that somebody had seen by its start. */
+/**
+ * P4, fencing. A commit does not advance under an offsetVersion older than one that somebody had seen by its start, and no
+ * failure is stored under it.
+ */
 export function* findUnfenced(facts: Facts): Generator<Violation> {
   const inForce = new Map<string, Sight>()
+  const stored = new Map(facts.events.flatMap(event => (event.type === 'publish-stored' ? [[event.op, event]] : [])))
   for (const event of facts.events) {
+    const answer = stored.get(event.seq)
+    for (const { value, failureOf } of (answer && event.type === 'publish-invoke' && event.messages) || []) {
+      const sight = failureOf && inForce.get(queueOf(failureOf))
+      if (!sight || sight.offsetVersion <= failureOf.offsetVersion) continue
+      const seen = `${event.client} stored the failure "${value}" under offsetVersion ${failureOf.offsetVersion}`
+      yield violation('P4', `${seen}, when ${sight.offsetVersion} was in force`, sight.event, event, answer)
+    }
     const commit = facts.commits.get(event.seq)
     if (commit?.ok?.outcome === 'advanced') {
       const sight = inForce.get(queueOf(commit.invoke))

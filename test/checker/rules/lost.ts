@@ -1,4 +1,5 @@
 import { dueFrom, type Facts, groupOf, queueOf, trimmedAt } from '../facts.ts'
+import { mayBeDead } from '../failure-facts.ts'
 import type { EventOf } from '../history.ts'
 import type { Place } from '../log-facts.ts'
 import { entryOf } from '../lookup.ts'
@@ -78,10 +79,17 @@ function gatherReadings(facts: Facts): Map<string, Reading> {
     if (event.type === 'handle-end' && event.outcome !== 'failed') {
       add(readingOf(event.group).handled, event.queueId, event.offset)
     }
+    if (event.type === 'publish-stored') {
+      const invoke = facts.events[event.op]
+      for (const { failureOf } of invoke?.type === 'publish-invoke' ? invoke.messages : []) {
+        if (failureOf) add(readingOf(failureOf.group).handled, failureOf.queueId, failureOf.offset)
+      }
+    }
     if (event.type !== 'pull-ok') continue
-    const { read, highest } = readingOf(event.group)
-    for (const { offset } of event.messages) {
+    const { read, handled, highest } = readingOf(event.group)
+    for (const { offset, value } of event.messages) {
       add(read, event.queueId, offset)
+      if (mayBeDead(facts, event.group, value)) add(handled, event.queueId, offset)
       if (offset > (highest.get(event.queueId)?.offset ?? 0)) highest.set(event.queueId, { offset, pull: event })
     }
   }

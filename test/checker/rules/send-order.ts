@@ -1,5 +1,5 @@
 import { epochOf, type Facts } from '../facts.ts'
-import type { Place } from '../log-facts.ts'
+import type { Place, Publish } from '../log-facts.ts'
 import { entryOf } from '../lookup.ts'
 import { place, type Violation, violation } from '../violation.ts'
 import { findInversions } from './inversions.ts'
@@ -21,9 +21,10 @@ export function* findMisordered(facts: Facts): Generator<Violation> {
     }
   }
 
-  const isStill = ({ publish }: Place) => publish && !hasMoved(facts, publish, [])
+  // Of a value that a publish carries twice it cannot be told which is which.
+  const isStill = ({ publish }: Place) => publish && publish.count === 1 && !hasMoved(facts, publish, [])
   const batches = group(all, found =>
-    found.publish && isStill(found) ? `${found.queueId}/${found.publish.invoke.publishId}` : undefined,
+    found.publish && isStill(found) ? batchOf(found.queueId, found.publish) : undefined,
   )
   for (const places of batches.values()) {
     places.sort((a, b) => (a.publish?.index ?? 0) - (b.publish?.index ?? 0))
@@ -64,3 +65,6 @@ function group(places: readonly Place[], keyOf: (place: Place) => string | undef
   }
   return groups
 }
+
+/** Messages with a key and those without one go in batches of their own. */
+const batchOf = (queueId: number, { invoke, key }: Publish) => `${queueId}/${invoke.publishId}/${key !== undefined}`

@@ -1,12 +1,13 @@
 import { type Facts, queueOf } from '../facts.ts'
+import { mayBeDead } from '../failure-facts.ts'
 import type { HistoryEvent } from '../history.ts'
 import { entryOf } from '../lookup.ts'
 import { place, type Violation, violation } from '../violation.ts'
 
 /**
  * Q07. No commit, and no offset that a new owner is told, passes a message that some consumer of the group has not
- * finished by then: handled, moved to the fail topic, or filtered out. Excused: what retention took and what a reset
- * jumped over.
+ * finished by then: handled, moved to the fail topic, filtered out, or given as a dead letter. Excused: what retention took
+ * and what a reset jumped over.
  */
 export function* findUnhandled(facts: Facts): Generator<Violation> {
   const trimmed = new Map<number, number>()
@@ -17,9 +18,18 @@ export function* findUnhandled(facts: Facts): Generator<Violation> {
   for (const event of facts.events) {
     if (event.type === 'trim') trimmed.set(event.queueId, Math.max(event.upTo, trimmed.get(event.queueId) ?? 0))
     if (event.type === 'handle-end' && event.outcome !== 'failed') progressOf(event).finished.add(event.offset)
-    if (event.type === 'pull-ok' && !facts.handlingGroups.has(event.group)) {
+    if (event.type === 'publish-stored') {
+      const invoke = facts.events[event.op]
+      for (const { failureOf } of invoke?.type === 'publish-invoke' ? invoke.messages : []) {
+        if (failureOf) progressOf(failureOf).finished.add(failureOf.offset)
+      }
+    }
+    if (event.type === 'pull-ok') {
       const { finished } = progressOf(event)
-      for (const { offset } of event.messages) finished.add(offset)
+      const isHandled = facts.handlingGroups.has(event.group)
+      for (const { offset, value } of event.messages) {
+        if (!isHandled || mayBeDead(facts, event.group, value)) finished.add(offset)
+      }
     }
     if (event.type === 'reset-invoke') {
       const progress = progressOf(event)

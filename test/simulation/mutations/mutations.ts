@@ -1,3 +1,4 @@
+import { failureMutations } from './of-failures.ts'
 import { featureMutations } from './of-features.ts'
 
 /** A mistake that somebody could make in our own sources: text that is there, and what stands there instead. */
@@ -32,7 +33,7 @@ const basicMutations: Mutation[] = [
     replace: `  const { consumerId, leaving, rbVersion } = move
   const offsetVersion = move.expectedOffsetVersion`,
     expected: ['P4', 'P5/Q06'],
-    from: 1400,
+    from: 300,
   },
   {
     name: 'a move to another owner does not raise the offsetVersion',
@@ -157,4 +158,4 @@ const basicMutations: Mutation[] = [
   },
 ]
 
-export const mutations: Mutation[] = [...basicMutations, ...featureMutations]
+export const mutations: Mutation[] = [...basicMutations, ...featureMutations, ...failureMutations]

@@ -1,9 +1,10 @@
-import type { ConsumerOptions } from '../../../sdk/src/consumer-options.ts'
+import type { ConsumerOptions, Ordering } from '../../../sdk/src/consumer-options.ts'
 import { createClient, type PmqClientError } from '../../../sdk/src/index.ts'
 import type { GroupPlan } from '../plan.ts'
 import type { Dice } from '../world/dice.ts'
 import { connect, type NetworkDeps } from '../world/network.ts'
 import type { SimProcess } from '../world/process.ts'
+import { type FailurePlan, failingHaste } from './fates.ts'
 import { createHandler } from './handler.ts'
 import type { Program } from './program.ts'
 import { type Recorder, recordConsumer } from './recorder.ts'
@@ -14,11 +15,12 @@ export type ConsumerPlan = {
   options: Partial<ConsumerOptions>
   /** The longest that a handler call takes. */
   workMs: number
+  failures: FailurePlan | undefined
 }
 
 export function drawConsumer(
   dice: Dice,
-  { name: groupName, topicNames }: GroupPlan,
+  { name: groupName, topicNames, failures }: GroupPlan,
   isClean: boolean,
   instanceId: string | undefined,
 ): ConsumerPlan {
@@ -36,7 +38,10 @@ export function drawConsumer(
     ...(!isClean && impatience),
     ...(instanceId !== undefined && { instanceId }),
   }
-  return { groupName, topicNames, options, workMs: dice.spread(1, 3_000) }
+  const workMs = dice.spread(1, 3_000)
+  if (!failures) return { groupName, topicNames, options, workMs, failures }
+  const ordering = dice.pick<Ordering>(['queue', 'key'])
+  return { groupName, topicNames, options: { ...options, ordering }, workMs: workMs / failingHaste, failures }
 }
 
 /** A consumer as an application runs it: the SDK, and handlers that take their time and fail now and then. */
@@ -49,16 +54,18 @@ export function runConsumer(
 ): Program {
   const { history, onDefect } = recorder
   const way = connect({ ...network, dice: dice.fork() }, process)
-  const record = recordConsumer(recorder, process.name, way.transport)
+  const { groupName, topicNames, failures, workMs } = plan
+  const { ordering = 'queue' } = plan.options
+  const traits = { ordering: typeof ordering === 'string' ? ordering : undefined, failures }
+  const record = recordConsumer(recorder, process.name, way.transport, traits)
   const client = createClient({
     transport: record.transport,
     onEvent: record.onEvent,
     clock: process.clock,
     random: dice.fork().random,
   })
-  const { groupName, topicNames } = plan
-
-  const handle = createHandler(recorder, record.nameAt, process, dice, network.weather, plan.workMs)
+  const { weather } = network
+  const handle = createHandler({ recorder, nameAt: record.nameAt, process, dice, weather, failures, workMs })
   const topics = Object.fromEntries(topicNames.map(topicName => [topicName, handle]))
   const consumer = client.consumer({ groupName, topics, ...plan.options })
   let isRefused = false

@@ -1,11 +1,13 @@
 import type { ClaimRequest, ClaimResponse } from '../../../core/protocol/claims.ts'
 import type { CommitRequest } from '../../../core/protocol/commit.ts'
+import type { Ordering } from '../../../sdk/src/consumer-options.ts'
 import { type LambdaConsumerOptions, lambdaConsumer } from '../../../sdk/src/lambda/lambda-consumer.ts'
 import type { Transport } from '../../../sdk/src/transport.ts'
 import type { GroupPlan } from '../plan.ts'
 import type { Dice } from '../world/dice.ts'
 import { connect, type NetworkDeps } from '../world/network.ts'
 import type { SimProcess } from '../world/process.ts'
+import { type FailurePlan, failingHaste } from './fates.ts'
 import { createHandler } from './handler.ts'
 import type { Leases } from './leases.ts'
 import type { Program } from './program.ts'
@@ -23,9 +25,14 @@ export type LambdaPlan = {
   restMs: number
   /** Nothing may make it late. */
   isClean: boolean
+  failures: FailurePlan | undefined
 }
 
-export function drawLambda(dice: Dice, { name: groupName, topicNames }: GroupPlan, isClean: boolean): LambdaPlan {
+export function drawLambda(
+  dice: Dice,
+  { name: groupName, topicNames, failures }: GroupPlan,
+  isClean: boolean,
+): LambdaPlan {
   const workMs = dice.spread(1, 3_000)
   const options = {
     maxQueues: dice.pick([1, 2, 10]),
@@ -38,7 +45,12 @@ export function drawLambda(dice: Dice, { name: groupName, topicNames }: GroupPla
     reserveMs: isClean ? 3_000 : dice.pick([200, 1_000, 3_000]),
   }
   const limitMs = isClean ? dice.spread(12_000, 25_000) : dice.spread(4_000, 25_000)
-  return { groupName, topicNames, options, limitMs, workMs, restMs: dice.spread(100, 3_000), isClean }
+  const restMs = dice.spread(100, 3_000)
+  const drawn = { groupName, topicNames, options, limitMs, workMs, restMs, isClean, failures }
+  if (!failures) return drawn
+  const ordering = dice.pick<Ordering>(['queue', 'key'])
+  const maxIdleMs = dice.pick([0, 1_000, 5_000])
+  return { ...drawn, options: { ...options, ordering, maxIdleMs }, workMs: workMs / failingHaste }
 }
 
 /** A Lambda function that a schedule invokes again and again. It may be killed or frozen in the midst of everything. */
@@ -50,10 +62,12 @@ export function runLambda(
   dice: Dice,
   plan: LambdaPlan,
 ): Program {
-  const { groupName, limitMs } = plan
+  const { groupName, limitMs, failures, workMs } = plan
   const { clock, name } = process
   const network = connect({ ...deps, dice: dice.fork() }, process)
-  const record = recordConsumer(recorder, name, network.transport)
+  const { ordering = 'queue' } = plan.options
+  const traits = { ordering: typeof ordering === 'string' ? ordering : undefined, failures }
+  const record = recordConsumer(recorder, name, network.transport, traits)
   const stopping = new AbortController()
 
   const watched: Transport = async (path, request, options) => {
@@ -79,7 +93,8 @@ export function runLambda(
     }
   }
 
-  const handle = createHandler(recorder, record.nameAt, process, dice, deps.weather, plan.workMs)
+  const { weather } = deps
+  const handle = createHandler({ recorder, nameAt: record.nameAt, process, dice, weather, failures, workMs })
   const handler = lambdaConsumer({
     transport: watched,
     clock,

@@ -1,11 +1,12 @@
+import { failTopicName } from '../../../core/group/fail-topics.ts'
 import type { ResetRequest } from '../../../core/protocol/admin.ts'
 import type { EndpointName } from '../../../core/protocol/endpoints.ts'
-import { drawSettings, type GroupPlan, type OperatorPlan, type Plan } from '../plan.ts'
+import { type GroupPlan, type OperatorPlan, type Plan, redrawSettings } from '../plan.ts'
 import type { Leases } from '../programs/leases.ts'
 import type { Dice } from '../world/dice.ts'
 import { addresses } from '../world/network.ts'
 import { createProcess } from '../world/process.ts'
-import { lookAround, type World } from '../world/world.ts'
+import { lookAround, noteSettings, type World } from '../world/world.ts'
 
 /** Somebody who changes topics and groups while they are in use, one thing at a time, by the admin endpoints. */
 export type Operator = {
@@ -144,10 +145,13 @@ export function runOperator(world: World, leases: Leases, plan: Plan, acts: Oper
     return Array.from({ length: addresses }, (_, i) => `10.0.0.${i + 1}`).filter(() => dice.chance(0.3))
   }
 
-  async function changeSettings({ name: groupName, topicNames }: GroupPlan) {
-    const topicName = dice.pick(topicNames)
+  async function changeSettings(group: GroupPlan) {
+    const { name: groupName } = group
+    const topicName = dice.pick(group.topicNames)
     if (ended.has(`${groupName}/${topicName}`)) return
-    await ask('subscribe', { groupName, topicName }, drawSettings(dice))
+    const settings = redrawSettings(dice, group)
+    noteSettings(world, group, settings)
+    await ask('subscribe', { groupName, topicName }, settings)
   }
 
   async function stopQueues({ name: groupName, topicNames }: GroupPlan) {
@@ -185,12 +189,15 @@ export function runOperator(world: World, leases: Leases, plan: Plan, acts: Oper
   async function unsubscribe(groupName: string, topicName: string) {
     ended.add(`${groupName}/${topicName}`)
     history.unsubscribed('operator', groupName, topicName)
+    history.unsubscribed('operator', groupName, failTopicName(groupName, topicName))
     await askAndSettle('unsubscribe', { groupName, topicName })
   }
 
   async function subscribe(groupName: string, topicName: string, settings: object) {
-    if (await ask('subscribe', { groupName, topicName }, settings)) history.subscribed('operator', groupName, topicName)
-    else recorder.onDefect(`operator: group ${groupName} cannot subscribe to ${topicName}`)
+    if (await ask('subscribe', { groupName, topicName }, settings)) {
+      history.subscribed('operator', groupName, topicName)
+      history.subscribed('operator', groupName, failTopicName(groupName, topicName))
+    } else recorder.onDefect(`operator: group ${groupName} cannot subscribe to ${topicName}`)
     ended.delete(`${groupName}/${topicName}`)
     await clock.sleep(settleMs)
     await lookAround(world)

@@ -6,7 +6,9 @@ import type { PublishRequest, PublishResponse } from '../../../core/protocol/pub
 import type { PullRequest, PullResponse } from '../../../core/protocol/pull.ts'
 import type { ClientEvent } from '../../../sdk/src/events.ts'
 import type { Transport } from '../../../sdk/src/transport.ts'
-import type { History } from '../../checker/history.ts'
+import type { History, Ordering } from '../../checker/history.ts'
+import { createDelays, type Delays } from './delays.ts'
+import { type FailurePlan, isFiltered } from './fates.ts'
 
 export type Recorder = {
   history: History
@@ -19,21 +21,45 @@ export type Recorder = {
   placeName(groupName: string, queueOffsetId: number): string
   /** Records that a place is worked on under this name, once: where it begins, if that need not be 0. */
   notePlace(client: string, place: { group: string; queueId: number; offset: number }): void
+  /** Queues of fail topics, and whose they are. */
+  failQueues: Map<number, string>
+  /** Which fail topic a queue is of; undefined: of none. */
+  failTopicOf(queueId: number): string | undefined
+  /** What a message is called in the history: each copy in a fail topic by a name of its own. */
+  valueOf(queueId: number, message: { body: string; retryCount?: number | null | undefined }): string
+  delays: Delays
+  /** Messages have a tag, by which groups select some. */
+  isTagged: boolean
   /** Something happened that no fault excuses. */
   onDefect(what: string): void
 }
+
+/** What a message is called that has failed so often, in the fail topic. */
+const copyName = (failTopicName: string, body: string, retryCount: number) => `${failTopicName}#${retryCount}/${body}`
+
+/** The body of a message, by its name. */
+export const bodyOf = (value: string) => value.replace(/^[^/]*_fail#\d+\//, '')
 
 export function createRecorder(
   history: History,
   queueIds: Map<number, number>,
   onDefect: Recorder['onDefect'],
-  isRenamed = false,
+  { isRenamed = false, isTagged = false } = {},
 ): Recorder {
   const first = new Set(queueIds.keys())
   const begun = new Set<string>()
+  const failQueues = new Map<number, string>()
   return {
     history,
     queueIds,
+    failQueues,
+    isTagged,
+    delays: createDelays(),
+    failTopicOf: queueId => failQueues.get(queueId),
+    valueOf(queueId, { body, retryCount }) {
+      const failTopicName = failQueues.get(queueId)
+      return failTopicName === undefined ? body : copyName(failTopicName, body, retryCount ?? 0)
+    },
     placeName: (groupName, queueOffsetId) =>
       isRenamed && !first.has(queueOffsetId) ? `${groupName}@${queueOffsetId}` : groupName,
     notePlace(client, { group, queueId, offset }) {
@@ -49,13 +75,20 @@ export function createRecorder(
 /** A queue as somebody works on it, by the names of the history. */
 export type Held = { group: string; queueId: number; offsetVersion: number }
 
+/** What is known of a consumer besides: what keeps its order, and how its group fails. */
+export type ConsumerTraits = { ordering?: Ordering | undefined; failures?: FailurePlan | undefined }
+
 /** What a consumer does and sees, as it goes over its transport and as its events tell. */
-export function recordConsumer(recorder: Recorder, client: string, transport: Transport) {
+export function recordConsumer(
+  recorder: Recorder,
+  client: string,
+  transport: Transport,
+  { ordering, failures }: ConsumerTraits = {},
+) {
   const { history, queueIds, onDefect } = recorder
+  const sendFailures = recordFailures(recorder, client, transport)
   /** Queue → the assignments that are worked on; two, if the subscription has begun anew. The newest is the last. */
   const held = new Map<number, Held[]>()
-  /** Queues of fail topics. What happens there has no part in the history: it is of messages that the group has in hand again. */
-  const failQueueIds = new Set<number>()
   /** Queue → the place that the service has told last. */
   const told = new Map<number, number>()
   /** Queue → the name of the place that was worked on last. */
@@ -68,7 +101,7 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
 
   const recorded: Transport = async (path, request, options) => {
     if (path.endsWith('/commitOffset')) return commit(path, request as CommitRequest, options)
-    if (path.endsWith('/publishAndUpdateResultFailMsg')) return fail(path, request as FailuresRequest, options)
+    if (path.endsWith('/publishAndUpdateResultFailMsg')) return sendFailures(path, request as FailuresRequest, options)
     const answer = await transport(path, request, options)
     if (path.endsWith('/pullData')) notePull(request as PullRequest, answer as PullResponse)
     if (path.endsWith('/getConsumerGroupPolling')) noteAssignment(answer as PollResponse)
@@ -87,9 +120,9 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
   }
 
   function noteQueues(queues: Record<string, AssignedQueue> | undefined) {
-    for (const { queueId, queueOffsetId, topicType } of Object.values(queues ?? {})) {
-      if (topicType === 2) failQueueIds.add(queueId)
+    for (const { queueId, queueOffsetId, topicName, topicType } of Object.values(queues ?? {})) {
       queueIds.set(queueOffsetId, queueId)
+      if (topicType === 2) recorder.failQueues.set(queueId, topicName)
       told.set(queueId, queueOffsetId)
     }
   }
@@ -98,18 +131,19 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
     const assigned = held.get(queueId)?.at(-1)
     if (!answer.suc || !assigned) return
     const messages = (answer.batches ?? []).flatMap(({ offset, msgs }) =>
-      msgs.map(({ body }, index) => ({ offset: offset + index, value: body })),
+      msgs.map((message, index) => ({ offset: offset + index, value: recorder.valueOf(queueId, message) })),
     )
     const news = messages.filter(({ offset }) => offset > from)
     const skipped = answer.skipped ?? 0
     if (news.length > 0 || skipped > 0) history.pullOk(client, { ...assigned, from, messages: news, skipped })
+    for (const { offset, value } of news) {
+      if (!isFiltered(failures, bodyOf(value))) continue
+      history.handleEnd(client, { group: assigned.group, queueId, offset, value }, 'filtered')
+    }
   }
 
   async function commit(path: string, request: CommitRequest, options: Parameters<Transport>[2]) {
-    const ofTopics = (request.queueOffsets ?? []).filter(
-      entry => !failQueueIds.has(queueIds.get(entry.queueOffsetId) ?? 0),
-    )
-    const ops = new Map(ofTopics.map(entry => [entry.queueOffsetId, beginCommit(entry)]))
+    const ops = new Map((request.queueOffsets ?? []).map(entry => [entry.queueOffsetId, beginCommit(entry)]))
     try {
       const answer = (await transport(path, request, options)) as CommitResponse
       for (const { queueOffsetId, outcome, offsetVersion } of answer.results ?? []) {
@@ -121,23 +155,6 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
     } catch (error) {
       for (const op of ops.values()) history.commitInfo(client, op)
       throw error
-    }
-  }
-
-  /** A message is done with, where it failed, when the fail topic has it: that is one more way to handle it. */
-  async function fail(path: string, request: FailuresRequest, options: Parameters<Transport>[2]) {
-    const { queueId = 0, failMsg } = request
-    const group = lastNames.get(queueId ?? 0) ?? ''
-    const all = failQueueIds.has(queueId ?? 0) ? [] : (failMsg?.msgs ?? [])
-    const messages = all.map(({ id, body: value }) => ({ group, queueId: queueId ?? 0, offset: id ?? 0, value }))
-    for (const message of messages) history.handleStart(client, message)
-    let result: 'ok' | 'failed' = 'failed'
-    try {
-      const answer = (await transport(path, request, options)) as FailuresResponse
-      if (answer.suc) result = 'ok'
-      return answer
-    } finally {
-      for (const message of messages) history.handleEnd(client, message, result)
     }
   }
 
@@ -157,13 +174,12 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
     switch (event.type) {
       case 'assigned': {
         const { queueId, offset, offsetVersion } = event
-        if (failQueueIds.has(queueId)) return
         const group = recorder.placeName(event.groupName, told.get(queueId) ?? 0)
         const assigned = { group, queueId, offsetVersion }
         held.set(queueId, [...(held.get(queueId) ?? []), assigned])
         lastNames.set(queueId, group)
         recorder.notePlace(client, { group, queueId, offset })
-        return history.assignmentGained(client, { ...assigned, offset })
+        return history.assignmentGained(client, { ...assigned, offset, ...(ordering && { ordering }) })
       }
       case 'revoked':
       case 'kept':
@@ -195,13 +211,46 @@ export function recordConsumer(recorder: Recorder, client: string, transport: Tr
   return {
     transport: recorded,
     onEvent,
-    missed,
-    /** What the place in a queue is called from which a message has come; undefined for one of a fail topic. */
-    nameAt: (queueId: number, otherwise: string) =>
-      failQueueIds.has(queueId) ? undefined : (lastNames.get(queueId) ?? otherwise),
+    /** What the place in a queue is called from which a message has come. */
+    nameAt: (queueId: number, otherwise: string) => lastNames.get(queueId) ?? otherwise,
     groupName: () => groupName,
     hasExpired: () => hasExpired,
     isReplaced: () => isReplaced,
+    missed,
+  }
+}
+
+/** What a consumer sends to fail topics, attempt by attempt. */
+function recordFailures(recorder: Recorder, client: string, transport: Transport) {
+  const { history } = recorder
+  /** A place and what fails there first → the publish of it that is under way, whatever publishId the SDK gives it. */
+  const publishes = new Map<string, string>()
+
+  return async (path: string, request: FailuresRequest, options: Parameters<Transport>[2]) => {
+    const { consumerGroupName, queueId, queueOffsetId, offsetVersion, failMsg } = request
+    const topic = failMsg?.topicName ?? ''
+    const place = { queueId: queueId ?? 0, offsetVersion: offsetVersion ?? 0 }
+    const group = recorder.placeName(consumerGroupName ?? '', queueOffsetId ?? 0)
+    const messages = (failMsg?.msgs ?? []).map(({ id, body, key, retryCount }) => ({
+      value: copyName(topic, body, retryCount ?? 0),
+      ...(key != null && { key }),
+      failureOf: { ...place, group, offset: id ?? 0, retryCount: retryCount ?? 0 },
+    }))
+    const attempt = failMsg?.attempt ?? 1
+    const what = `${client}!${queueOffsetId}/${offsetVersion}/${messages[0]?.failureOf.offset}`
+    const publishId = (attempt > 1 && publishes.get(what)) || `${what}/${history.events.length}`
+    publishes.set(what, publishId)
+    const op = history.publishInvoke(client, { topic, publishId, attempt, messages })
+    try {
+      const answer = (await transport(path, request, options)) as FailuresResponse
+      if (answer.suc) history.publishStored(client, op)
+      else if (answer.fenced) history.publishFail(client, op)
+      else history.publishInfo(client, op)
+      return answer
+    } catch (error) {
+      history.publishInfo(client, op)
+      throw error
+    }
   }
 }
 

@@ -3,6 +3,7 @@ import type { ProducerOptions } from '../../../sdk/src/producer-options.ts'
 import type { Dice } from '../world/dice.ts'
 import { connect, type Network, type NetworkDeps } from '../world/network.ts'
 import type { SimProcess } from '../world/process.ts'
+import { tagOf } from './fates.ts'
 import { type Recorder, recordProducer } from './recorder.ts'
 
 /** The messages of each topic and key in the order in which they were given to the SDK, and what it said of each. */
@@ -31,7 +32,8 @@ export function createSender(
   const producer = client.producer(options)
   const keyOrder: KeyOrder = new Map()
 
-  async function publish(topicName: string, messages: readonly [NewMessage, ...NewMessage[]]) {
+  async function publish(topicName: string, untagged: readonly [NewMessage, ...NewMessage[]]) {
+    const messages = untagged.map(withTag) as [NewMessage, ...NewMessage[]]
     const settles = messages.map(message => note(topicName, message))
     try {
       const [first, ...others] = messages
@@ -42,6 +44,8 @@ export function createSender(
       for (const [index, settle] of settles.entries()) settle(outcomeOf(error, index))
     }
   }
+
+  const withTag = (message: NewMessage) => (recorder.isTagged ? { ...message, tag: tagOf(message.body) } : message)
 
   /** Remembers in which order messages of a key were given; returns what takes note of what became of this one. */
   function note(topicName: string, { body: value, key }: NewMessage) {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http'
+import { endpoints } from '../../../core/protocol/endpoints.ts'
 import { PmqClientError } from '../../../sdk/src/errors.ts'
 import { readHttpAnswer } from '../../../sdk/src/http-answer.ts'
 import type { Transport } from '../../../sdk/src/transport.ts'
@@ -62,7 +63,7 @@ export function connect(deps: NetworkDeps, process: SimProcess): Network {
         return dice.chance(0.5) ? lose() : void process.after(latency(), () => fail('unreachable'))
       }
       if (dice.chance(weather.lostRequests)) return lose()
-      const isPublish = path.endsWith('/publish')
+      const isPublish = appendPaths.has(path)
       const isCutOff = (!isPublish || deps.cutPublishes) && dice.chance(weather.cutConnections)
       if (!isPublish && dice.chance(weather.repeatedRequests)) {
         scheduler.after(dice.spread(1, 3_000), () => void service.receive(path, text))
@@ -99,6 +100,9 @@ export function connect(deps: NetworkDeps, process: SimProcess): Network {
 export const addresses = 3
 
 const addressOf = (name: string) => `10.0.0.${(Number(/\d+$/.exec(name)?.[0] ?? 0) % addresses) + 1}`
+
+/** Where the service appends: it counts on how late those who send again do so. */
+const appendPaths = new Set<string>([endpoints.publish.path, endpoints.publishAndUpdateResultFailMsg.path])
 
 /** What the weather explains: throttled, unavailable. */
 const excused = new Set([200, 429, 503])

@@ -25,7 +25,8 @@ export type SimProcess = {
   stepClock(ms: number): void
 }
 
-const startMs = Date.UTC(2026, 10, 30)
+/** What the clocks of the service say at the beginning, milliseconds since 1970. */
+export const startMs = Date.UTC(2026, 10, 30)
 
 export function createProcess(scheduler: Scheduler, name: string, skewMs = 0): SimProcess {
   const held: (() => void)[] = []

@@ -1,12 +1,17 @@
+import { subscribe } from '../../../core/admin/subscriptions.ts'
 import { defaultSettings } from '../../../core/core.ts'
 import { newGroup } from '../../../core/group/copies.ts'
-import type { GroupSnapshot } from '../../../core/model.ts'
+import { failTopicName } from '../../../core/group/fail-topics.ts'
+import type { GroupSnapshot, SubscriptionSettings } from '../../../core/model.ts'
+import type { Clock } from '../../../core/protocol/clock.ts'
 import { createHistory, type History } from '../../checker/history.ts'
-import type { Plan } from '../plan.ts'
+import { createContainer } from '../../log/containers.ts'
+import type { GroupPlan, Plan } from '../plan.ts'
 import { createRecorder, type Recorder } from '../programs/recorder.ts'
 import type { Dice } from './dice.ts'
 import type { Immediates } from './immediates.ts'
 import type { NetworkDeps } from './network.ts'
+import { createProcess } from './process.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
 import { createService, type Service } from './service.ts'
 import { openSharedStore, type SharedStore } from './shared-store.ts'
@@ -38,6 +43,10 @@ export async function lookAround({ shared, queueIds, recorder }: World): Promise
     for (const { queueId } of (await shared.store.readTopic(topicName))?.queues ?? []) {
       if (!known.includes(queueId)) known.push(queueId)
     }
+  }
+  for (const name of await shared.store.listTopics({ limit: 1000 })) {
+    const { topic, queues = [] } = (await shared.store.readTopic(name)) ?? {}
+    for (const { queueId } of topic?.failOf ? queues : []) recorder.failQueues.set(queueId, name)
   }
   const names = await shared.store.listGroups({ limit: 1000 })
   for (const { offsets } of (await readGroups(shared, names)).values()) {
@@ -72,7 +81,7 @@ export async function createWorld(immediates: Immediates, plan: Plan, dice: Dice
   const defects: string[] = []
   const onDefect = (what: string) => void defects.push(what)
 
-  const { queueIds, queueOfOffset, groupOf } = await setUp(shared, plan)
+  const { queueIds, queueOfOffset, groupOf } = await setUp(shared, plan, createProcess(scheduler, 'setup').clock)
   const service = createService(
     { shared, scheduler, weather, dice: dice.fork(), onDefect },
     {
@@ -88,22 +97,47 @@ export async function createWorld(immediates: Immediates, plan: Plan, dice: Dice
       dieWithin: plan.containersDieWithin,
     },
   )
-  return {
+  const world: World = {
     scheduler,
     shared,
     service,
     weather,
     history,
-    recorder: createRecorder(history, queueOfOffset, onDefect, plan.operator?.resubscribes),
+    recorder: createRecorder(history, queueOfOffset, onDefect, {
+      isRenamed: plan.operator?.resubscribes ?? false,
+      isTagged: plan.groups.some(({ failures }) => failures !== undefined),
+    }),
     network: { scheduler, service, weather, dice: dice.fork(), cutPublishes: plan.cutPublishes, onDefect },
     groupOf,
     queueIds,
     defects,
   }
+  for (const group of plan.groups) noteSettings(world, group, group.settings)
+  return world
+}
+
+/** Records that a group may work by these settings from now on. Recorded before they are asked for. */
+export function noteSettings({ history, recorder }: World, group: GroupPlan, settings: SubscriptionSettings) {
+  const { name, topicNames, mode, failures } = group
+  if (mode === 'broadcast') return
+  recorder.delays.mayBe(name, settings)
+  const { retryCount, retryInPlace, threadSize, consumerBatchSize } = settings
+  for (const topic of topicNames) {
+    history.retryRules('director', {
+      group: name,
+      topic,
+      failTopic: failTopicName(name, topic),
+      hasFailTopic: failures !== undefined,
+      retryCount,
+      retryInPlace,
+      atOnce: threadSize * consumerBatchSize,
+      atOnceRetried: consumerBatchSize,
+    })
+  }
 }
 
 /** As the admin's use cases would, but in good weather. */
-async function setUp({ store }: SharedStore, plan: Plan) {
+async function setUp({ store }: SharedStore, plan: Plan, clock: Clock) {
   const queueIds = new Map<string, number[]>()
   const queueOfOffset = new Map<number, number>()
   const groupOf = new Map<number, string>()
@@ -118,9 +152,16 @@ async function setUp({ store }: SharedStore, plan: Plan) {
     )
     await store.createTopic({ name, topicId: index + 1, retentionMs, createdAtMs: 0 }, records)
   }
-  for (const { name: groupName, topicNames, settings, mode } of plan.groups) {
+  await store.takeIds('topic', plan.topics.length)
+  const core = createContainer(store, { clock })
+  for (const { name: groupName, topicNames, settings, mode, failures } of plan.groups) {
     await store.createGroup({ ...newGroup(groupName, 0), mode })
-    for (const topicName of topicNames) {
+    for (const topicName of failures ? topicNames : []) await subscribe(core, groupName, topicName, settings)
+    for (const { queueOffsetId, queueId } of failures ? ((await store.readGroup(groupName))?.offsets ?? []) : []) {
+      queueOfOffset.set(queueOffsetId, queueId)
+      groupOf.set(queueOffsetId, groupName)
+    }
+    for (const topicName of failures ? [] : topicNames) {
       for (const queueId of mode === 'broadcast' ? [] : (queueIds.get(topicName) ?? [])) {
         const queueOffsetId = await store.takeIds('queueOffset', 1)
         queueOfOffset.set(queueOffsetId, queueId)
