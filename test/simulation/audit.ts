@@ -7,6 +7,7 @@ import { lookAround, type World } from './world/world.ts'
 export async function audit(world: World): Promise<void> {
   const { history, shared, scheduler, queueIds, recorder } = world
   await lookAround(world)
+  await findFailTopicsOfFailTopics(world)
   const { clock } = createProcess(scheduler, 'auditor')
   const container = createContainer(shared.store, { clock })
   for (const queueId of [...[...queueIds.values()].flat(), ...recorder.failQueues.keys()]) {
@@ -20,4 +21,11 @@ export async function audit(world: World): Promise<void> {
     }
   }
   history.drained('auditor', { group: 'auditor' })
+}
+
+async function findFailTopicsOfFailTopics({ shared, queueIds, defects }: World): Promise<void> {
+  for (const name of await shared.store.listTopics({ limit: 1000 })) {
+    const { failOf } = (await shared.store.readTopic(name))?.topic ?? {}
+    if (failOf && !queueIds.has(failOf.topicName)) defects.push(`${name} is the fail topic of a fail topic`)
+  }
 }
