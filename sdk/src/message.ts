@@ -50,7 +50,11 @@ export interface HandlerContext {
    * For a consumer with `commit: 'manual'`: says that everything of the queue that was handed out up to `offset` is done,
    * but for the `failed`, which go to the fail topic first. May be called after the handler has returned, from any of the
    * queue's calls, and without `this`. Resolves when the service has recorded it, which it does in offset order: while
-   * something before `offset` has not been handed out yet, it waits for that.
+   * something before `offset` has not been handed out yet, or is on its way to the fail topic, it waits for that. What
+   * becomes of a message is decided by the first commit that speaks of it: a failure is sent once, and is `invalid_commit`
+   * where the message was declared done before.
+   *
+   * Await the promise, or catch what it rejects with: otherwise a rejection is unhandled, which ends a Node process.
    *
    * Rejects with a `PmqClientError`: `invalid_commit` where nothing like that was handed out, where there is no fail topic
    * for what failed, or the consumer commits by itself; `handler_timeout` if this call has taken too long; `fenced` if the

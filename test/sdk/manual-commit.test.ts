@@ -4,7 +4,7 @@ import type { ConsumerOptions } from '../../sdk/src/consumer-options.ts'
 import type { HandlerContext, Message } from '../../sdk/src/message.ts'
 import { bodies, setUp, upTo } from './consumer-setup.ts'
 import type { Settings } from './fake-groups.ts'
-import { settle } from './manual-clock.ts'
+import { seededRandom, settle } from './manual-clock.ts'
 
 const manual: Partial<ConsumerOptions> = { commit: 'manual' }
 
@@ -24,6 +24,12 @@ async function begin(settings: Partial<Settings> = {}, options: Partial<Consumer
 
 const rejectsWith = (commit: Promise<void> | undefined, code: string) =>
   assert.rejects(commit ?? assert.fail(), { code })
+
+const unreachableFailTopic: ReturnType<typeof setUp>['service']['onRequest'] = operation =>
+  operation === 'publishAndUpdateResultFailMsg' ? { kind: 'unreachable' } : undefined
+
+const failedBodies = (log: ReturnType<typeof setUp>['log']) =>
+  log.stored('billing_orders_fail').map(({ message }) => message.body)
 
 suite('committing by hand', () => {
   test('commits what it is told and nothing else: after a restart the rest is handed out again', async () => {
@@ -95,11 +101,10 @@ suite('committing by hand', () => {
     const { clock, log, contexts, made, service, committed } = await begin({}, {}, true)
     log.put(1, bodies(4))
     await clock.advance(1_000)
-    service.onRequest = operation =>
-      operation === 'publishAndUpdateResultFailMsg' ? { kind: 'unreachable' } : undefined
+    service.onRequest = unreachableFailTopic
     const commit = contexts[1]?.commit(4, { failed: [2, 3, 2] })
     await clock.advance(60_000)
-    assert.deepEqual(committed(), [0])
+    assert.deepEqual(committed(), [1])
     service.onRequest = () => undefined
     await clock.advance(60_000)
     await commit
@@ -114,6 +119,119 @@ suite('committing by hand', () => {
     const stopped = made.stop()
     await clock.advance(10_000)
     await stopped
+  })
+
+  test('a later commit records nothing past a failure that is not stored, and a stop has all of that handed out again', async () => {
+    const { clock, log, seen, contexts, made, service, committed, consumer, handler } = await begin({}, {}, true)
+    log.put(1, bodies(6))
+    await clock.advance(1_000)
+    service.onRequest = unreachableFailTopic
+    const { commit } = contexts[0] ?? assert.fail()
+    const commits = [rejectsWith(commit(3, { failed: [3] }), 'closed'), rejectsWith(commit(6), 'closed')]
+    await clock.advance(60_000)
+    assert.deepEqual(committed(), [2])
+    const stopped = made.stop()
+    await clock.advance(60_000)
+    await Promise.all([...commits, stopped])
+    assert.deepEqual([committed(), log.stored('billing_orders_fail')], [[2], []])
+
+    service.onRequest = () => undefined
+    seen.length = 0
+    const next = consumer(handler, manual)
+    await next.start()
+    await clock.advance(1_000)
+    assert.deepEqual(seen, upTo(1, 6, 3))
+    await Promise.all([contexts.at(-1)?.commit(6), next.stop(), clock.advance(1_000)])
+    assert.deepEqual(committed(), [6])
+  })
+
+  test('a stop waits for failures under way, and what was committed past them is recorded with them', async () => {
+    const { clock, log, contexts, made, service, committed } = await begin({}, {}, true)
+    log.put(1, bodies(6))
+    await clock.advance(1_000)
+    service.onRequest = unreachableFailTopic
+    const { commit } = contexts[0] ?? assert.fail()
+    const commits = [commit(3, { failed: [3] }), commit(6, { failed: [3] }), commit(3, { failed: [3] })]
+    const stopped = made.stop()
+    await clock.advance(500)
+    assert.deepEqual(committed(), [2])
+    service.onRequest = () => undefined
+    await clock.advance(60_000)
+    await Promise.all([...commits, stopped])
+    assert.deepEqual([committed(), failedBodies(log)], [[6], ['m2']])
+  })
+
+  test('what is on its way to the fail topic is not handed out again by its call', async () => {
+    const { clock, log, consumer, committed, service } = setUp({
+      queues: 1,
+      settings: { consumerBatchSize: 2 },
+      hasFailTopics: true,
+    })
+    const calls: number[][] = []
+    const commits: Promise<void>[] = []
+    const { start, stop } = consumer((messages, { commit }) => {
+      calls.push(messages.map(({ offset }) => offset))
+      if (calls.length > 1) return
+      commits.push(commit(1, { failed: [1] }))
+      throw new Error('no')
+    }, manual)
+    service.onRequest = unreachableFailTopic
+    log.put(1, bodies(2))
+    await start()
+    await clock.advance(20_000)
+    assert.deepEqual(calls, [[1, 2], [2]])
+    service.onRequest = () => undefined
+    await clock.advance(60_000)
+    await Promise.all(commits)
+    assert.deepEqual([committed(), failedBodies(log)], [[1], ['m0']])
+    const stopped = stop()
+    await clock.advance(60_000)
+    await stopped
+  })
+
+  test('whatever is committed in whatever order, what is recorded is done, or in the fail topic once', async () => {
+    for (let seed = 1; seed <= 25; seed++) {
+      const random = seededRandom(seed)
+      const below = (end: number) => Math.floor(random() * end)
+      const { clock, log, contexts, made, service, committed } = await begin({}, {}, true)
+      const count = 6 + below(10)
+      log.put(1, bodies(count))
+      await clock.advance(1_000)
+      service.onRequest = operation =>
+        operation === 'publishAndUpdateResultFailMsg' && random() < 0.7 ? { kind: 'lose_request' } : undefined
+      const fates = new Map<number, boolean>()
+      const commits: Promise<number>[] = []
+      for (let turn = 0; turn < 8; turn++) {
+        const offset = 1 + below(count)
+        const failed: number[] = []
+        for (let one = 1; one <= offset; one++) {
+          const isFailed = !fates.has(one) && random() < 0.2
+          if (!fates.has(one)) fates.set(one, isFailed)
+          if (isFailed) failed.push(one)
+        }
+        const commit = contexts[0]?.commit(offset, { failed }) ?? assert.fail()
+        commits.push(
+          commit.then(
+            () => offset,
+            () => 0,
+          ),
+        )
+        if (random() < 0.5) await clock.advance(below(500))
+      }
+      const isGivenUp = random() < 0.5
+      const stopped = made.stop()
+      if (!isGivenUp) service.onRequest = () => undefined
+      await clock.advance(120_000)
+      await stopped
+      const [recorded = 0] = committed()
+      const storedBodies = failedBodies(log)
+      assert.equal(new Set(storedBodies).size, storedBodies.length, `seed ${seed}: stored twice`)
+      for (let offset = 1; offset <= recorded; offset++) {
+        const isStored = storedBodies.includes(`m${offset - 1}`)
+        assert.equal(isStored, fates.get(offset), `seed ${seed}: offset ${offset}, recorded ${recorded}`)
+      }
+      for (const offset of await Promise.all(commits)) assert.ok(offset <= recorded, `seed ${seed}: resolved too early`)
+    }
   })
 
   test('rejects as fenced where the queue has another owner by now', async () => {

@@ -9,7 +9,7 @@ export type ManualCommitsDeps = {
   recorded(): number
   /** Whether there is a topic for what failed. */
   hasFailTopic(): boolean
-  /** Brings messages to the fail topic. False: the queue is being given up. Never rejects. */
+  /** Brings messages to the fail topic. False: the queue is being given up, and will be closed. Never rejects. */
   bringAway(failed: readonly Message[]): Promise<boolean>
   /** These messages are done. */
   finish(messages: readonly Message[]): void
@@ -18,6 +18,8 @@ export type ManualCommitsDeps = {
 /** Commits by hand. */
 export type ManualCommits = {
   commit(offset: number, options?: ManualCommitOptions): Promise<void>
+  /** Whether a message is handed out, and no commit has said yet what became of it. */
+  isOpen(message: Message): boolean
   /** More may be recorded than before. */
   recordedMore(): void
   /** Resolves when everything that was handed out is committed, or the queue is given up. */
@@ -29,6 +31,8 @@ export type ManualCommits = {
 /** Makes a list of commits by hand with none in it. */
 export function createManualCommits(deps: ManualCommitsDeps): ManualCommits {
   const { handOuts } = deps
+  /** Offsets of what is on its way to the fail topic. It stays handed out, so that nothing is recorded past it. */
+  const leaving = new Set<number>()
   const waiting = new Set<{ offset: number; resolve: () => void; reject: (error: PmqClientError) => void }>()
   const onSettled: (() => void)[] = []
   let closedBy: PmqClientError | undefined
@@ -40,6 +44,7 @@ export function createManualCommits(deps: ManualCommitsDeps): ManualCommits {
     throw invalidCommit(`${isOne ? `Offset ${offset} was not handed out` : 'That is no offset'}; ${reach}.`)
   }
 
+  /** Those of `failed` that are not on their way to the fail topic already. */
   function findFailed(offset: number, failed: readonly number[]): Message[] {
     if (!Array.isArray(failed)) throw invalidCommit('failed must be an array of offsets.')
     const messages = [...new Set(failed)].map(failedOffset => {
@@ -48,9 +53,26 @@ export function createManualCommits(deps: ManualCommitsDeps): ManualCommits {
         throw invalidCommit('failed has something that is not handed out, done, or above what is committed.')
       return message
     })
-    if (messages.length > 0 && !deps.hasFailTopic())
+    const found = messages.filter(isOpen)
+    if (found.length > 0 && !deps.hasFailTopic())
       throw invalidCommit('The group has no fail topic for this topic; what failed cannot be brought there.')
-    return messages
+    return found
+  }
+
+  function isOpen({ offset }: Message): boolean {
+    return !leaving.has(offset) && handOuts.get(offset) !== undefined
+  }
+
+  function finish(messages: readonly Message[]) {
+    deps.finish(messages)
+    settle()
+  }
+
+  async function bringAway(failed: readonly Message[]) {
+    // Where the queue is given up they stay as they are, and whoever waits for them is rejected when it is closed.
+    if (!(await deps.bringAway(failed))) return
+    for (const { offset } of failed) leaving.delete(offset)
+    finish(failed)
   }
 
   function settle() {
@@ -62,18 +84,20 @@ export function createManualCommits(deps: ManualCommitsDeps): ManualCommits {
     async commit(offset, { failed = [] } = {}) {
       if (closedBy) throw closedBy
       checkOffset(offset)
-      const done = handOuts.upTo(offset)
       const failedMessages = findFailed(offset, failed)
-      if (failedMessages.length > 0 && !(await deps.bringAway(failedMessages)))
-        throw closedBy ?? new PmqClientError('closed', 'The queue was given up before its failures were stored.')
-      deps.finish(done)
-      settle()
+      // What becomes of a message is settled here and at once, by the first commit that speaks of it: finishing some of
+      // them may call a handler, which may commit in turn.
+      for (const message of failedMessages) leaving.add(message.offset)
+      const done = handOuts.upTo(offset).filter(isOpen)
+      if (failedMessages.length > 0) void bringAway(failedMessages)
+      finish(done)
       if (deps.recorded() >= offset) return
       await new Promise<void>((resolve, reject) => {
         if (closedBy) reject(closedBy)
         else waiting.add({ offset, resolve, reject })
       })
     },
+    isOpen,
     recordedMore() {
       for (const waiter of waiting) {
         if (deps.recorded() < waiter.offset) continue

@@ -161,7 +161,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       handler: deps.handler,
       take: intake.take,
       finished: intake.finished,
-      stillOpen: messages => (isManual ? messages.filter(({ offset }) => handOuts.get(offset)) : messages),
+      stillOpen: messages => (isManual ? messages.filter(manual.isOpen) : messages),
       leaving: (failed, failures) => (isManual ? [] : desk.leaving(failed, failures)),
       bringAway: desk.bringAway,
       onFailed: tellFailed,
