@@ -1,6 +1,7 @@
 import type { EventListener } from './events.ts'
 import type { HandlerContext, Message } from './message.ts'
 import { isFunction, isObject } from './options.ts'
+import { copiesOf, copyOf } from './worker/copies.ts'
 
 /** What is called around a consumer's handlers. Nothing that it does may end or stop a loop. */
 export type ConsumerListeners = {
@@ -31,7 +32,7 @@ export type CallResult = {
   durationMs: number
 }
 
-/** Listeners that neither throw nor reject. Those that do not exist stay absent, so that nothing is paid for them. */
+/** Listeners that neither throw nor reject, and have messages of their own. Those that do not exist stay absent, so that nothing is paid for them. */
 export type SafeListeners = {
   filter: ((message: Message) => boolean) | undefined
   preHandle: ((messages: readonly Message[], context: HandlerContext) => Promise<boolean>) | undefined
@@ -65,7 +66,7 @@ export function containListeners(
       filter &&
       (message => {
         try {
-          return filter(message) !== false
+          return filter(copyOf(message)) !== false
         } catch (error) {
           report('filter', error)
           return true
@@ -75,7 +76,7 @@ export function containListeners(
       preHandle &&
       (async (messages, context) => {
         try {
-          return (await preHandle(messages, context)) !== false
+          return (await preHandle(copiesOf(messages), context)) !== false
         } catch (error) {
           report('preHandle', error)
           return false

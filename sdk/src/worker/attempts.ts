@@ -4,6 +4,7 @@ import type { Message, MessageHandler } from '../message.ts'
 import { createAlarm } from './alarm.ts'
 import { CallContext, type CallQueue } from './call-context.ts'
 import { type CallFailure, handlerTimeout, readResult } from './call-outcome.ts'
+import { copiesOf } from './copies.ts'
 
 /** What calling a handler is made of. */
 export type AttemptsDeps<Call extends Attempted> = {
@@ -57,8 +58,7 @@ export function createAttempts<Call extends Attempted>(deps: AttemptsDeps<Call>)
     let promised: Promise<unknown> | undefined
     let failure: CallFailure | undefined
     try {
-      // The handler gets its own array: what it does to it must not change what is repeated.
-      const returned: unknown = handler(messages.slice(), context)
+      const returned: unknown = handler(copiesOf(messages), context)
       if (isThenable(returned)) promised = Promise.resolve(returned)
       else failure = readResult(returned, messages)
     } catch (error) {

@@ -162,7 +162,7 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
       call.warnAtMs = Number.POSITIVE_INFINITY
       call.expiresAtMs = Number.POSITIVE_INFINITY
       call.context = new CallContext(deps.queue)
-      isHeld = !(await ask(call.messages.slice(), call.context))
+      isHeld = !(await ask(call.messages, call.context))
       if (!isHeld || stopping.signal.aborted) break
       await clock.sleep(pauseMs, stopping.signal)
     }
