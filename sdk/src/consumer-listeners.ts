@@ -85,7 +85,7 @@ export function containListeners(
     postHandle:
       postHandle &&
       ((messages, context, result) => {
-        void (async () => postHandle(messages, context, result))().catch(error => report('postHandle', error))
+        void (async () => postHandle(copiesOf(messages), context, result))().catch(error => report('postHandle', error))
       }),
   }
 }

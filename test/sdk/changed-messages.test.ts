@@ -25,6 +25,7 @@ suite('what is done to messages', () => {
     ['by the handler, in order of keys', { ordering: 'key' }, spoil],
     ['by the filter', { listeners: { filter: message => spoil([message]) === undefined } }, () => undefined],
     ['by preHandle', { listeners: { preHandle: messages => spoil(messages) === undefined } }, () => undefined],
+    ['by postHandle', { listeners: { postHandle: spoil } }, () => undefined],
   ]
   for (const [who, options, change] of changes) {
     test(`${who} changes nothing of what goes to the fail topic, is repeated, and is committed`, async () => {
