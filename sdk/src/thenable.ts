@@ -1,0 +1,4 @@
+/** Whether a value is to be waited for. Throws where even to look at it does, as at a proxy. */
+export function isThenable(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'then' in value
+}
