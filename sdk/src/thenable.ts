@@ -2,3 +2,10 @@
 export function isThenable(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'then' in value
 }
+
+/** What a value that nobody waits for rejects with is ignored; it would end the process. */
+export async function ignoreRejection(value: unknown): Promise<void> {
+  try {
+    await value
+  } catch {}
+}
