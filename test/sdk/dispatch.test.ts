@@ -374,6 +374,22 @@ suite('dispatching', () => {
     })
   }
 
+  test('a handler that returns promises in an array has failed, whatever they end with, and nothing else has', async () => {
+    const { clock, failed } = begin(
+      untyped(messages => [
+        ...messages.map(async ({ offset }) => {
+          if (offset > 1) await clock.sleep(offset)
+          throw new Error('no')
+        }),
+        revoked(),
+      ]),
+      { messages: 3, settings: { consumerBatchSize: 3 } },
+    )
+    await clock.advance(50)
+    const codes = failed.map(({ error }) => (error as PmqClientError).code)
+    assert.deepEqual(codes, ['invalid_result'])
+  })
+
   test('however many calls fail, and in whatever way, their slots are free again', async () => {
     const ways = failures.map(([, fail]) => fail)
     let left = 2 * 3 * ways.length
