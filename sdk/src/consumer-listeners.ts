@@ -1,12 +1,15 @@
+import { PmqClientError } from './errors.ts'
 import type { EventListener } from './events.ts'
 import type { HandlerContext, Message } from './message.ts'
 import { isFunction, isObject } from './options.ts'
+import { ignoreRejection, isThenable } from './thenable.ts'
+import { copiesOf, copyOf } from './worker/copies.ts'
 
 /** What is called around a consumer's handlers. Nothing that it does may end or stop a loop. */
 export type ConsumerListeners = {
   /**
    * Says of each message whether it is for the handler. False: it is not, and counts as consumed. Anything else, and a
-   * throw, means that the message is handled. Must not return a promise.
+   * throw, means that the message is handled. A promise is an error like a throw: it must return at once.
    */
   filter?: ((message: Message) => boolean) | undefined
   /**
@@ -31,7 +34,7 @@ export type CallResult = {
   durationMs: number
 }
 
-/** Listeners that neither throw nor reject. Those that do not exist stay absent, so that nothing is paid for them. */
+/** Listeners that neither throw nor reject, and have messages of their own. Those that do not exist stay absent, so that nothing is paid for them. */
 export type SafeListeners = {
   filter: ((message: Message) => boolean) | undefined
   preHandle: ((messages: readonly Message[], context: HandlerContext) => Promise<boolean>) | undefined
@@ -65,7 +68,10 @@ export function containListeners(
       filter &&
       (message => {
         try {
-          return filter(message) !== false
+          const answer: unknown = filter(copyOf(message))
+          if (!isThenable(answer)) return answer !== false
+          void ignoreRejection(answer)
+          throw new PmqClientError('invalid_result', 'The filter returned a promise; it must return at once.')
         } catch (error) {
           report('filter', error)
           return true
@@ -75,7 +81,7 @@ export function containListeners(
       preHandle &&
       (async (messages, context) => {
         try {
-          return (await preHandle(messages, context)) !== false
+          return (await preHandle(copiesOf(messages), context)) !== false
         } catch (error) {
           report('preHandle', error)
           return false
@@ -84,7 +90,7 @@ export function containListeners(
     postHandle:
       postHandle &&
       ((messages, context, result) => {
-        void (async () => postHandle(messages, context, result))().catch(error => report('postHandle', error))
+        void (async () => postHandle(copiesOf(messages), context, result))().catch(error => report('postHandle', error))
       }),
   }
 }

@@ -31,7 +31,7 @@ export const clientErrorTable = {
   invalid_result: {
     retryable: true,
     inDoubt: true,
-    meaning: 'A handler returned neither nothing nor offsets of its messages.',
+    meaning: 'A handler returned neither nothing nor offsets of its messages, or a filter a promise.',
   },
   invalid_commit: {
     retryable: false,

@@ -14,7 +14,10 @@ export type NewMessage = {
   traceId?: string | undefined
 }
 
-/** A message as a handler gets it. Texts that the publisher left out are empty. */
+/**
+ * A message as a handler gets it, a copy for each call: whatever is done to it, what is repeated or goes to the fail topic is
+ * what was published. Texts that the publisher left out are empty.
+ */
 export type Message = {
   readonly topicName: string
   readonly queueId: number

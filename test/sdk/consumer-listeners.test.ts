@@ -41,6 +41,23 @@ suite('listeners of a consumer', () => {
     await stop()
   })
 
+  test('a filter that returns a promise, whatever becomes of it, is one that throws', async () => {
+    const { clock, consumer, log, committed } = setUp({ queues: 1 })
+    const { seen, handler } = recorder()
+    const { start, stop, events } = consumer(handler, {
+      listeners: {
+        filter: ({ offset }) => (offset === 2 ? Promise.reject(new Error('no')) : Promise.resolve(false)) as never,
+      },
+    })
+    await start()
+    log.put(1, bodies(3))
+    await clock.advance(1_000)
+    assert.deepEqual([seen, committed()], [upTo(1, 3), [3]])
+    const codes = events.map(event => event.type === 'listener_failed' && (event.error as { code?: string }).code)
+    assert.deepEqual(codes.filter(Boolean), ['invalid_result', 'invalid_result', 'invalid_result'])
+    await stop()
+  })
+
   test('a no, a throw or a rejection before a call makes the queue wait, without a hot loop and without loss', async () => {
     const { clock, consumer, log, committed } = setUp({ queues: 1 })
     const { seen, handler } = recorder()

@@ -77,6 +77,10 @@ function begin(
 /** A handler as JavaScript may have it. */
 const untyped = (handler: (messages: readonly Message[]) => unknown) => handler as MessageHandler
 
+/** The promise with a `then` of its own, that throws. */
+// biome-ignore lint/suspicious/noThenProperty: what other code may make of a promise.
+const withThen = (promise: Promise<void>) => Object.assign(promise, { then: () => assert.fail() })
+
 function revoked() {
   const { proxy, revoke } = Proxy.revocable([], {})
   revoke()
@@ -130,6 +134,7 @@ suite('dispatching', () => {
     ['resolves', async () => undefined],
     // biome-ignore lint/suspicious/noThenProperty: a promise of another library.
     ['returns a thenable that is no promise', untyped(() => ({ then: (resolve: () => void) => resolve() }))],
+    ['returns a promise whose own then throws', () => withThen(Promise.resolve())],
   ]
   for (const [what, handler] of endings) {
     test(`messages are done when the handler ${what}`, async () => {
@@ -157,6 +162,13 @@ suite('dispatching', () => {
     ['resolves with what cannot even be looked at', async () => [revoked()]],
     // biome-ignore lint/suspicious/noThenProperty: a promise of another library.
     ['returns a thenable that rejects', () => ({ then: (_: unknown, reject: (error: unknown) => void) => reject(0) })],
+    // biome-ignore lint/suspicious/noThenProperty: a promise of another library.
+    ['returns a thenable that throws', () => ({ then: () => assert.fail() })],
+    ['rejects by a promise whose own then throws', () => withThen(Promise.reject(0))],
+    [
+      'returns a promise that cannot be waited for',
+      () => Object.defineProperty(Promise.resolve(), 'constructor', { get: () => assert.fail() }),
+    ],
   ]
   for (const [what, fail] of failures) {
     test(`a handler that ${what} gets the same messages again, until it succeeds; then others`, async () => {
@@ -361,6 +373,22 @@ suite('dispatching', () => {
       }
     })
   }
+
+  test('a handler that returns promises in an array has failed, whatever they end with, and nothing else has', async () => {
+    const { clock, failed } = begin(
+      untyped(messages => [
+        ...messages.map(async ({ offset }) => {
+          if (offset > 1) await clock.sleep(offset)
+          throw new Error('no')
+        }),
+        revoked(),
+      ]),
+      { messages: 3, settings: { consumerBatchSize: 3 } },
+    )
+    await clock.advance(50)
+    const codes = failed.map(({ error }) => (error as PmqClientError).code)
+    assert.deepEqual(codes, ['invalid_result'])
+  })
 
   test('however many calls fail, and in whatever way, their slots are free again', async () => {
     const ways = failures.map(([, fail]) => fail)

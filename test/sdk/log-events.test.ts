@@ -108,6 +108,16 @@ suite('events in a log', () => {
     })
   }
 
+  test('end nothing where a logger writes by promises that reject', async () => {
+    let written = 0
+    const write = async () => assert.fail(`line ${++written}`)
+    const listen = logEvents({ debug: write, info: write, warn: write, error: write })
+    listen({ ...failed, error: undefined })
+    listen({ type: 'assigned', ...queue, offset: 7, offsetVersion: 2 })
+    await new Promise(setImmediate)
+    assert.equal(written, 2)
+  })
+
   test('tell of the work of a consumer, and of no message', async () => {
     const { listen, lines, written } = toPino()
     const { clock, consumer } = setUp({ queues: 1 })

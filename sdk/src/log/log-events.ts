@@ -1,5 +1,6 @@
 import type { ClientEvent, EventListener, TracedMessage } from '../events.ts'
 import { type Check, invalidOption, isObject, oneOf, resolveOptions } from '../options.ts'
+import { ignoreRejection } from '../thenable.ts'
 
 /** A log's level, or `off` for what is not logged. */
 export type EventLogLevel = 'debug' | 'info' | 'warn' | 'error' | 'off'
@@ -103,7 +104,10 @@ export function logEvents(logger: EventLogger, options: LogEventsOptions = {}): 
   return event => {
     const [usual, text] = lines[event.type]
     const level = levels[event.type] ?? usual
-    if (level !== 'off') logger[level]({ event: event.type, ...fieldsOf(event) }, `pmq-sdk: ${text}`)
+    if (level === 'off') return
+    const returned: unknown = logger[level]({ event: event.type, ...fieldsOf(event) }, `pmq-sdk: ${text}`)
+    // Of a logger that writes by promises: there is nowhere to log that nothing can be logged.
+    void ignoreRejection(returned)
   }
 }
 

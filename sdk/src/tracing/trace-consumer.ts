@@ -1,6 +1,7 @@
 import type { AssignedQueue } from '../../../core/protocol/membership.ts'
 import type { PullResponse } from '../../../core/protocol/pull.ts'
 import type { MessageHandler } from '../message.ts'
+import { isThenable } from '../thenable.ts'
 import { contained, endTrace } from './contained.ts'
 import type { Tracing } from './tracing.ts'
 
@@ -42,7 +43,11 @@ export function traceHandler(tracing: Tracing, handler: MessageHandler): Message
     } catch (error) {
       return fail(error)
     }
-    const isPromised = typeof returned === 'object' && returned !== null && 'then' in returned
-    return isPromised ? Promise.resolve(returned).then(succeed, fail) : succeed(returned)
+    return isThenable(returned) ? settled(returned).then(succeed, fail) : succeed(returned)
   }
+}
+
+/** A promise of ours: the `then` of another one may throw. */
+async function settled<Result>(promised: Result): Promise<Awaited<Result>> {
+  return await promised
 }

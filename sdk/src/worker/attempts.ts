@@ -1,9 +1,11 @@
 import type { Clock } from '../../../core/protocol/clock.ts'
 import type { CallResult, SafeListeners } from '../consumer-listeners.ts'
 import type { Message, MessageHandler } from '../message.ts'
+import { isThenable } from '../thenable.ts'
 import { createAlarm } from './alarm.ts'
 import { CallContext, type CallQueue } from './call-context.ts'
 import { type CallFailure, handlerTimeout, readResult } from './call-outcome.ts'
+import { copiesOf } from './copies.ts'
 
 /** What calling a handler is made of. */
 export type AttemptsDeps<Call extends Attempted> = {
@@ -54,24 +56,33 @@ export function createAttempts<Call extends Attempted>(deps: AttemptsDeps<Call>)
     const context = new CallContext(queue)
     call.context = context
     if (trace.isOn) trace.tell('began', messages)
-    let promised: Promise<unknown> | undefined
+    let returned: unknown
+    let isPromised = false
     let failure: CallFailure | undefined
     try {
-      // The handler gets its own array: what it does to it must not change what is repeated.
-      const returned: unknown = handler(messages.slice(), context)
-      if (isThenable(returned)) promised = Promise.resolve(returned)
-      else failure = readResult(returned, messages)
+      returned = handler(copiesOf(messages), context)
+      isPromised = isThenable(returned)
+      if (!isPromised) failure = readResult(returned, messages)
     } catch (error) {
       failure = { messages, error }
     }
-    if (!promised) return conclude(call, context, startedAtMs, failure)
+    if (!isPromised) return conclude(call, context, startedAtMs, failure)
     call.warnAtMs = startedAtMs + warnTimeoutMs
     call.expiresAtMs = timeoutSeconds > 0 ? startedAtMs + timeoutSeconds * 1000 : Number.POSITIVE_INFINITY
     alarm.set(Math.min(call.warnAtMs, call.expiresAtMs))
-    promised.then(
-      result => conclude(call, context, clock.monotonic(), readResult(result, messages)),
-      (error: unknown) => conclude(call, context, clock.monotonic(), { messages, error }),
-    )
+    void follow(call, context, returned)
+  }
+
+  /** Its `then` may be the application's own, and do anything; `await` bears that. */
+  async function follow(call: Call, context: CallContext, returned: unknown) {
+    const { messages } = call
+    let failure: CallFailure | undefined
+    try {
+      failure = readResult(await returned, messages)
+    } catch (error) {
+      failure = { messages, error }
+    }
+    conclude(call, context, clock.monotonic(), failure)
   }
 
   function lookAtTimes() {
@@ -121,8 +132,4 @@ export function createAttempts<Call extends Attempted>(deps: AttemptsDeps<Call>)
       return lastEndedAtMs
     },
   }
-}
-
-function isThenable(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && 'then' in value
 }

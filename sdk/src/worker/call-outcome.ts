@@ -1,5 +1,6 @@
 import { PmqClientError } from '../errors.ts'
 import type { Message } from '../message.ts'
+import { ignoreRejection } from '../thenable.ts'
 
 /** Which messages of a call have failed, and why: `error` is undefined where the handler has named them itself. */
 export type CallFailure = { messages: readonly Message[]; error: unknown }
@@ -20,6 +21,8 @@ function readOffsets(result: unknown, messages: readonly Message[]): CallFailure
   const named = new Set<unknown>(result)
   const failed = messages.filter(({ offset }) => named.delete(offset))
   const [unknown] = named
+  // As of `messages.map(async …)`: one of those promises that rejects is no other failure than this.
+  for (const value of named) if (typeof value === 'object') void ignoreRejection(value)
   if (named.size > 0) return { messages, error: invalidResult(`an array with ${kindOf(unknown)}`) }
   return failed.length > 0 ? { messages: failed, error: undefined } : undefined
 }

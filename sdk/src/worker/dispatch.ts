@@ -107,6 +107,19 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     // A handler that returns at once ends its call inside this loop, which must then not begin again.
     if (isPumping || isYielding) return
     isPumping = true
+    try {
+      startCalls(knownNowMs)
+    } finally {
+      isPumping = false
+    }
+    if (isIdle()) deps.onIdle()
+    if (stopping.signal.aborted && calls.size === 0 && !isYielding) {
+      isOver = true
+      onIdle?.()
+    }
+  }
+
+  function startCalls(knownNowMs: number | undefined) {
     let nextNowMs = knownNowMs
     while (calls.size < threadSize && asking === 0 && !isPaused && !isOver) {
       const nowMs = nextNowMs ?? clock.monotonic()
@@ -121,12 +134,6 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
       const call = { messages, mark, failures: 0, startedAtMs: nowMs, warnAtMs: 0, expiresAtMs: 0, context: undefined }
       calls.add(call)
       begin(call)
-    }
-    isPumping = false
-    if (isIdle()) deps.onIdle()
-    if (stopping.signal.aborted && calls.size === 0 && !isYielding) {
-      isOver = true
-      onIdle?.()
     }
   }
 
@@ -162,7 +169,7 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
       call.warnAtMs = Number.POSITIVE_INFINITY
       call.expiresAtMs = Number.POSITIVE_INFINITY
       call.context = new CallContext(deps.queue)
-      isHeld = !(await ask(call.messages.slice(), call.context))
+      isHeld = !(await ask(call.messages, call.context))
       if (!isHeld || stopping.signal.aborted) break
       await clock.sleep(pauseMs, stopping.signal)
     }

@@ -124,8 +124,10 @@ const basicMutations: Mutation[] = [
   {
     name: 'the SDK takes a call that fails for done',
     file: 'sdk/src/worker/attempts.ts',
-    search: '(error: unknown) => conclude(call, context, clock.monotonic(), { messages, error })',
-    replace: '() => conclude(call, context, clock.monotonic(), undefined)',
+    search: `    }
+    conclude(call, context, clock.monotonic(), failure)`,
+    replace: `    }
+    conclude(call, context, clock.monotonic(), undefined)`,
     expected: ['Q07'],
   },
   {
