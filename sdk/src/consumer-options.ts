@@ -81,7 +81,10 @@ export type ConsumerOptions = {
   commit?: 'auto' | 'manual' | undefined
   /** Called around the handler. @default none */
   listeners?: ConsumerListeners | undefined
-  /** After how long a handler call that runs is told as slow, and how often again, in milliseconds. @default 300000 */
+  /**
+   * After how long a handler call that runs, or the `preHandle` before it, is told as slow, and how often again, in
+   * milliseconds. @default 300000
+   */
   warnTimeoutMs?: number | undefined
   /**
    * How often what the consumer works with is compared with what the service says, in milliseconds, where nothing else

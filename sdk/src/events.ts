@@ -89,7 +89,7 @@ export type ClientEvent =
       offsets: readonly number[]
       deadOffsets: readonly number[]
     } & QueueName)
-  /** A handler call has been running for `runningMs`; told again and again while it does. */
+  /** A handler call, or the `preHandle` before it, has been running for `runningMs`; told again and again while it does. */
   | ({ type: 'handler_slow'; offsets: readonly number[]; runningMs: number } & QueueName)
   /** A listener of the consumer threw or rejected. */
   | ({ type: 'listener_failed'; listener: 'filter' | 'preHandle' | 'postHandle'; error: unknown } & QueueName)

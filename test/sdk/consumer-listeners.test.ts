@@ -84,6 +84,32 @@ suite('listeners of a consumer', () => {
     await stop()
   })
 
+  test('a listener that never answers before a call holds its queue, and that is told again and again', async () => {
+    const { clock, consumer, log, committed } = setUp({ queues: 1 })
+    const { seen, handler } = recorder()
+    let answer: ((isYes: boolean) => void) | undefined
+    const { start, stop, events, status } = consumer(handler, {
+      warnTimeoutMs: 60_000,
+      listeners: { preHandle: () => new Promise(resolve => (answer = resolve)) },
+    })
+    await start()
+    log.put(1, ['a'])
+    await clock.advance(150_000)
+    assert.deepEqual([seen, status().queues[0]?.isHeld], [[], true])
+    const slow = events.map(event => event.type === 'handler_slow' && [event.offsets, event.runningMs])
+    assert.deepEqual(slow.filter(Boolean), [
+      [[1], 60_000],
+      [[1], 120_000],
+    ])
+    answer?.(false)
+    await clock.advance(150_000)
+    answer?.(true)
+    await clock.advance(300_000)
+    assert.deepEqual([seen, committed(), status().queues[0]?.isHeld], [['1:1'], [1], false])
+    assert.equal(events.filter(({ type }) => type === 'handler_slow').length, 4)
+    await stop()
+  })
+
   test('what is told after a call and throws changes nothing', async () => {
     const { clock, consumer, log, committed } = setUp({ queues: 1, settings: { consumerBatchSize: 2 } })
     const { seen, handler } = recorder()

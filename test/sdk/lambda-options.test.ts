@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type LambdaConsumerOptions, lambdaConsumer } from '../../sdk/src/lambda/lambda-consumer.ts'
+import { type LambdaConsumerOptions, type LambdaContext, lambdaConsumer } from '../../sdk/src/lambda/lambda-consumer.ts'
 
 const url = 'http://127.0.0.1:1'
 const groupName = 'billing'
@@ -35,3 +35,18 @@ for (const [what, options, message] of wrong) {
     assert.throws(make, { message })
   })
 }
+
+test('a context that is not of Lambda is refused, with what is expected', async () => {
+  const handler = lambdaConsumer(fine)
+  for (const context of [
+    {},
+    { getRemainingTimeInMillis: 5_000 },
+    'x',
+    (_error: unknown, _result: unknown) => undefined,
+  ]) {
+    await assert.rejects(handler({}, context as unknown as LambdaContext), {
+      code: 'invalid_options',
+      message: /no function getRemainingTimeInMillis; .* left out and timeLimitMs/,
+    })
+  }
+})

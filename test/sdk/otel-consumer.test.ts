@@ -163,13 +163,18 @@ suite('a handler call that is traced', () => {
     const fail = () => {
       throw new Error('broken')
     }
-    const { seen, handler } = recorder()
-    const { clock, log, start, stop } = scene(handler, {}, { publish: fail, pull: fail, handle: fail })
-    await start()
-    log.put(1, ['a', 'b'])
-    await clock.advance(1_000)
-    assert.deepEqual(seen, ['1:1', '1:2'])
-    await stop()
+    const end = async () => fail()
+    const ends = { publish: fail, pull: () => ({ end }), handle: () => ({ end, run: (call: () => unknown) => call() }) }
+    const rejects = { publish: end, pull: end, handle: end }
+    for (const tracing of [{ publish: fail, pull: fail, handle: fail }, ends, rejects]) {
+      const { seen, handler } = recorder()
+      const { clock, log, start, stop } = scene(handler, {}, tracing as unknown as Tracing)
+      await start()
+      log.put(1, ['a', 'b'])
+      await clock.advance(1_000)
+      assert.deepEqual(seen, ['1:1', '1:2'])
+      await stop()
+    }
   })
 })
 

@@ -189,6 +189,8 @@ suite('a publish that is traced', () => {
       { publish: fail },
       { publish: () => ({ head: {}, end: fail }) },
       { publish: () => undefined },
+      { publish: async () => fail() },
+      { publish: () => ({ head: {}, end: async () => fail() }) },
     ]) {
       const { client } = setUp(tracing as unknown as Tracing)
       assert.deepEqual(await client.publish('orders', { body: 'a' }), { queueId: 1, offset: 1 })

@@ -52,7 +52,8 @@ export type LambdaHandler = (event?: unknown, context?: LambdaContext) => Promis
  *
  * Throws a `PmqClientError` with code `invalid_options` for options that cannot be. The handler rejects with one where
  * nothing could be done at all: the service is away (`unreachable`, `timeout`, …), it has refused the claim (`refused`: such
- * as a group that is not there or not of mode `claimed`), or there is no time beyond `reserveMs` (`invalid_options`).
+ * as a group that is not there or not of mode `claimed`), or there is no time beyond `reserveMs`, or
+ * a context without `getRemainingTimeInMillis` (`invalid_options`).
  */
 export function lambdaConsumer(given: LambdaConsumerOptions): LambdaHandler {
   const options = resolveLambdaOptions(given)

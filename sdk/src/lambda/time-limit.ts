@@ -22,7 +22,7 @@ export function timeLimitOf(
   context: LambdaContext | undefined,
   { timeLimitMs, reserveMs }: Pick<ResolvedLambdaOptions, 'timeLimitMs' | 'reserveMs'>,
 ): number {
-  const leftMs = context?.getRemainingTimeInMillis()
+  const leftMs = remainingMs(context)
   const limitMs = Math.min(leftMs ?? timeLimitMs ?? defaultLimitMs, timeLimitMs ?? limits.maxLeaseMs, limits.maxLeaseMs)
   // Also true where it is not a number.
   if (!(limitMs > reserveMs)) {
@@ -32,4 +32,14 @@ export function timeLimitOf(
     )
   }
   return limitMs
+}
+
+/** Undefined without a context. Functions are called by many things that pass something else in its place. */
+function remainingMs(context: LambdaContext | undefined): number | undefined {
+  if (context === undefined || context === null) return undefined
+  if (typeof context.getRemainingTimeInMillis === 'function') return context.getRemainingTimeInMillis()
+  throw invalidOption(
+    'lambdaConsumer: the context has no function getRemainingTimeInMillis; ' +
+      'the second argument must be what Lambda passes, or be left out and timeLimitMs be given',
+  )
 }

@@ -2,8 +2,8 @@ import type { PublishResult } from '../errors.ts'
 import type { HandlerContext, Message, NewMessage } from '../message.ts'
 
 /**
- * Follows the work of a client from outside, as `openTelemetry()` of `pmq-sdk/otel` does. What its methods throw is ignored,
- * except in `run`; without a `Tracing` none of this is called.
+ * Follows the work of a client from outside, as `openTelemetry()` of `pmq-sdk/otel` does. What its methods throw or reject with is
+ * ignored, except in `run`; without a `Tracing` none of this is called.
  */
 export interface Tracing {
   /** Messages are about to be published. */

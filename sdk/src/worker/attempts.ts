@@ -38,6 +38,10 @@ export type Attempted = {
 export type Attempts<Call extends Attempted> = {
   /** Begins an attempt, at the call's `startedAtMs`. One of `timeoutSeconds` 0 may take any time. */
   begin(call: Call, timeoutSeconds: number): void
+  /** Tells a call as slow for as long as it has a context: also one that waits for leave to begin. */
+  watch(call: Call, expiresAtMs: number): void
+  /** No attempt will begin any more: no time is watched. */
+  close(): void
   /** Aborts the signals of all that run, and watches their time no more. */
   abandon(reason: Error): void
   /** When an attempt last ended, by the monotonic clock. */
@@ -67,10 +71,14 @@ export function createAttempts<Call extends Attempted>(deps: AttemptsDeps<Call>)
       failure = { messages, error }
     }
     if (!isPromised) return conclude(call, context, startedAtMs, failure)
-    call.warnAtMs = startedAtMs + warnTimeoutMs
-    call.expiresAtMs = timeoutSeconds > 0 ? startedAtMs + timeoutSeconds * 1000 : Number.POSITIVE_INFINITY
-    alarm.set(Math.min(call.warnAtMs, call.expiresAtMs))
+    watch(call, timeoutSeconds > 0 ? startedAtMs + timeoutSeconds * 1000 : Number.POSITIVE_INFINITY)
     void follow(call, context, returned)
+  }
+
+  function watch(call: Call, expiresAtMs: number) {
+    call.warnAtMs = call.startedAtMs + warnTimeoutMs
+    call.expiresAtMs = expiresAtMs
+    alarm.set(Math.min(call.warnAtMs, expiresAtMs))
   }
 
   /** Its `then` may be the application's own, and do anything; `await` bears that. */
@@ -123,6 +131,8 @@ export function createAttempts<Call extends Attempted>(deps: AttemptsDeps<Call>)
 
   return {
     begin,
+    watch,
+    close: alarm.close,
     abandon(reason) {
       isAbandoned = true
       alarm.close()

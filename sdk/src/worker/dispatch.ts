@@ -60,7 +60,7 @@ export type Dispatch = {
   readonly isIdle: boolean
   /** Those of them that have failed before. */
   readonly failing: number
-  /** `preHandle` has said no, and is asked again. */
+  /** `preHandle` has not said yes: it has not answered, or has said no and is asked again. */
   readonly isHeld: boolean
   /** When a call last ended, by the monotonic clock. */
   readonly lastHandledAtMs: number | undefined
@@ -115,6 +115,7 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     if (isIdle()) deps.onIdle()
     if (stopping.signal.aborted && calls.size === 0 && !isYielding) {
       isOver = true
+      attempts.close()
       onIdle?.()
     }
   }
@@ -165,11 +166,13 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     for (let pauseMs = heldBaseMs; ; pauseMs = Math.min(heldMaxMs, pauseMs * 2)) {
       await resumed()
       if (stopping.signal.aborted && !isLeft) break
-      // The time that it takes to say yes is not the handler's.
-      call.warnAtMs = Number.POSITIVE_INFINITY
-      call.expiresAtMs = Number.POSITIVE_INFINITY
+      // The time that it takes to say yes is not the handler's, but is told if it is long.
+      call.startedAtMs = clock.monotonic()
       call.context = new CallContext(deps.queue)
+      attempts.watch(call, Number.POSITIVE_INFINITY)
+      isHeld = true
       isHeld = !(await ask(call.messages, call.context))
+      call.context = undefined
       if (!isHeld || stopping.signal.aborted) break
       await clock.sleep(pauseMs, stopping.signal)
     }

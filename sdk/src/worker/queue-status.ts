@@ -38,7 +38,7 @@ export type QueueStatus = {
   running: number
   /** Those of them that have failed. */
   failing: number
-  /** The listener `preHandle` has said no, and is asked again. */
+  /** The listener `preHandle` has not said yes: it has not answered yet, or has said no and is asked again. */
   isHeld: boolean
   /** When a handler call last ended. */
   lastHandledAtMs: number | undefined
