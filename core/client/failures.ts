@@ -4,6 +4,7 @@ import type { QueueOffset, Topic, TopicSnapshot } from '../model.ts'
 import type { FailuresRequest, FailuresResponse } from '../protocol/failures.ts'
 import { meetVersion } from './fencing.ts'
 import { findTopic, findTopicWith, isName } from './find.ts'
+import { mayHaveMoved } from './moved-parts.ts'
 import { publishTo } from './publish.ts'
 
 /**
@@ -20,6 +21,7 @@ export async function publishAndUpdateResultFailMsg(core: Core, request: Failure
   if (failMsg == null) return { suc: true }
   const topicName = failMsg.topicName ?? ''
   if (!failMsg.msgs?.length) return refused(`topic_${topicName}_msg_is_null!`)
+  if (mayHaveMoved(failMsg)) core.topics.forget(topicName)
   const failTopic = await findTopic(core, topicName)
   if (failTopic === undefined) return refused(`topic_${topicName}_is_not_exist!`)
   const refusal = await refuseQueue(core, request, failTopic)
