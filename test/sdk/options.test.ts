@@ -102,6 +102,7 @@ suite('client options', () => {
   const several = (...url: unknown[]) => create({ url })
   refuses('an empty list of URLs', several(), /url is an array; it must be a non-empty string, or an array of some/)
   refuses('a list with what is no text', several('http://localhost', 7), /url is an array; it must be a non-empty/)
+  refuses('a list with a hole', create({ url: new Array(1) }), /url is an array; it must be a non-empty/)
   refuses('a list with what is no URL', several('http://localhost', 'localhost'), /url is not a URL/)
   const url = 'http://localhost'
   refuses('a listener that is no function', create({ url, listeners: { preSend: 1 } }), /listeners: preSend is 1/)
