@@ -118,6 +118,10 @@ suite('client options', () => {
     const headers = { authorization: 'secret\n' }
     assert.throws(create({ url: 'http://localhost', headers }), (error: Error) => !error.message.includes('secret'))
     assert.throws(create({ url: 'http://me:secret@localhost' }), (error: Error) => !error.message.includes('secret'))
+    for (const name of ['headers', 'onEvent', 'tracing', 'listeners', 'transport', 'clock', 'random']) {
+      const message = new RegExp(`^client: ${name} is a string; it must be an? (object|function)$`)
+      assert.throws(create({ url: 'http://localhost', [name]: 'Bearer secret' }), { message })
+    }
     for (const url of ['secret-is-no-url', ['http://localhost', 'secret-is-no-url']]) {
       assert.throws(create({ url }), (error: Error) => !inspect(error).includes('secret-is-no-url'))
     }
