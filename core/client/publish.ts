@@ -1,10 +1,9 @@
 import type { Core } from '../core.ts'
 import { isWritable, placeMessages } from '../log/placement.ts'
 import type { TopicSnapshot } from '../model.ts'
-import { limits } from '../protocol/limits.ts'
-import type { PublishMessage, PublishRequest, PublishResponse, PublishRun } from '../protocol/publish.ts'
+import type { PublishRequest, PublishResponse, PublishRun } from '../protocol/publish.ts'
 import { findTopic } from './find.ts'
-import { refuseMessage } from './message-limits.ts'
+import { refuseMessages } from './message-limits.ts'
 import { findMoved, mayHaveMoved, nameOf, without } from './moved-parts.ts'
 import { storePlacement, usedForOthers } from './store-placement.ts'
 
@@ -61,17 +60,6 @@ export async function publishTo(
 }
 
 const refused = (msg: string): PublishResponse => ({ suc: false, msg, sleepTime: 0 })
-
-function refuseMessages(messages: readonly PublishMessage[]): string | undefined {
-  if (messages.length > limits.maxMessagesPerPublish) {
-    return `a publish of ${messages.length} messages; at most ${limits.maxMessagesPerPublish} are accepted`
-  }
-  for (const [index, message] of messages.entries()) {
-    const why = refuseMessage(message)
-    if (why !== undefined) return `message ${index}: ${why}`
-  }
-  return undefined
-}
 
 const maxSleepMs = 1000
 
