@@ -4,12 +4,15 @@ import type { QueueOffset, Topic, TopicSnapshot } from '../model.ts'
 import type { FailuresRequest, FailuresResponse } from '../protocol/failures.ts'
 import { meetVersion } from './fencing.ts'
 import { findTopic, findTopicWith, isName } from './find.ts'
+import { refuseFailures } from './message-limits.ts'
+import { mayHaveMoved } from './moved-parts.ts'
 import { publishTo } from './publish.ts'
 
 /**
  * Takes what a consumer failed to handle into the fail topic of its subscription. Answered with success only when all of it
- * is durable: from then on the consumer may commit past it. It was accepted when it was published first, so neither a
- * token nor a size is asked for again: what was refused here could go nowhere else.
+ * is durable: from then on the consumer may commit past it. It was accepted when it was published first, so no token is
+ * asked for again, and no size of what may have grown since: what was refused here could go nowhere else. So many messages,
+ * or a body of that size, no publish was ever allowed to have.
  *
  * Who says under which place and version it has the queue is refused when it has lost it: the next owner is handed the
  * same messages, and says itself what fails. PMQ's clients say nothing; that the queue is of the subscription is all that
@@ -20,6 +23,9 @@ export async function publishAndUpdateResultFailMsg(core: Core, request: Failure
   if (failMsg == null) return { suc: true }
   const topicName = failMsg.topicName ?? ''
   if (!failMsg.msgs?.length) return refused(`topic_${topicName}_msg_is_null!`)
+  const tooLarge = refuseFailures(failMsg.msgs)
+  if (tooLarge !== undefined) return refused(tooLarge)
+  if (mayHaveMoved(failMsg)) core.topics.forget(topicName)
   const failTopic = await findTopic(core, topicName)
   if (failTopic === undefined) return refused(`topic_${topicName}_is_not_exist!`)
   const refusal = await refuseQueue(core, request, failTopic)

@@ -1,11 +1,11 @@
 import type { Core } from '../core.ts'
-import { hashKey, isWritable, type Placement, placeMessages } from '../log/placement.ts'
+import { isWritable, placeMessages } from '../log/placement.ts'
 import type { TopicSnapshot } from '../model.ts'
-import { limits } from '../protocol/limits.ts'
-import type { PublishMessage, PublishRequest, PublishResponse, PublishRun } from '../protocol/publish.ts'
+import type { PublishRequest, PublishResponse, PublishRun } from '../protocol/publish.ts'
 import { findTopic } from './find.ts'
-import { refuseMessage } from './message-limits.ts'
-import { storePlacement } from './store-placement.ts'
+import { refuseMessages } from './message-limits.ts'
+import { findMoved, mayHaveMoved, nameOf, without } from './moved-parts.ts'
+import { storePlacement, usedForOthers } from './store-placement.ts'
 
 /**
  * Publishes messages: one batch for each queue that they go to. Answered when all are durable. What could not be stored
@@ -16,6 +16,8 @@ export async function publish(core: Core, request: PublishRequest): Promise<Publ
   const topicName = request.topicName ?? ''
   const messages = request.msgs ?? []
   if (messages.length === 0) return refused(`topic_${topicName}_msg_is_null!`)
+  // Its queues may have changed since the earlier attempt, which may have known that already.
+  if (mayHaveMoved(request)) core.topics.forget(topicName)
   const snapshot = await findTopic(core, topicName)
   if (snapshot === undefined) return refused(`topic_${topicName}_is_not_exist!`)
   if (snapshot.topic.failOf) return refused(`topic_${topicName} takes failures of its group only`)
@@ -35,14 +37,20 @@ export async function publishTo(
   if (snapshot.queues.length === 0) return refused(`topic1_${topicName}_and_has_no_queue!`)
   if (!snapshot.queues.some(isWritable)) return refused(`topic_${topicName}_and_has_no_queue!`)
   const publishId = request.publishId ?? core.newId()
-  const { placements, refusals } = placeMessages(topicName, snapshot.queues, messages)
-  const isWhole = placements.length === 1 && refusals.length === 0
+  const placed = placeMessages(topicName, snapshot.queues, messages)
+  const earlier = await findMoved(core, snapshot, request, placed)
+  if (earlier === 'others') return refused(usedForOthers(publishId))
+  const { placements, refusals } = earlier ? without(placed, earlier) : placed
   const stored = await Promise.all(
-    placements.map(placement =>
-      storePlacement(core, { snapshot, request, placement }, isWhole ? publishId : `${publishId}:${nameOf(placement)}`),
-    ),
+    placements.map(placement => {
+      return storePlacement(core, { snapshot, request, placement }, nameOf(publishId, placement, messages.length))
+    }),
   )
-  const runs = [...stored.flatMap(s => s.runs), ...refusals.map(r => ({ first: r.index, count: 1, error: r.error }))]
+  const runs = [
+    ...(earlier?.runs ?? []),
+    ...stored.flatMap(s => s.runs),
+    ...refusals.map(r => ({ first: r.index, count: 1, error: r.error })),
+  ]
   return answer(
     core,
     runs,
@@ -52,22 +60,6 @@ export async function publishTo(
 }
 
 const refused = (msg: string): PublishResponse => ({ suc: false, msg, sleepTime: 0 })
-
-function refuseMessages(messages: readonly PublishMessage[]): string | undefined {
-  if (messages.length > limits.maxMessagesPerPublish) {
-    return `a publish of ${messages.length} messages; at most ${limits.maxMessagesPerPublish} are accepted`
-  }
-  for (const [index, message] of messages.entries()) {
-    const why = refuseMessage(message)
-    if (why !== undefined) return `message ${index}: ${why}`
-  }
-  return undefined
-}
-
-/** Names a part of a publish by the messages in it: were they others, it would not be the same part. */
-function nameOf({ indexes, pinned }: Placement): string {
-  return `${pinned ? 'k' : 'u'}${indexes[0]}.${indexes.length}.${hashKey(indexes.join()).toString(36)}`
-}
 
 const maxSleepMs = 1000
 

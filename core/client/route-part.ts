@@ -1,8 +1,9 @@
 import type { Core } from '../core.ts'
-import type { AppendRequest, AppendResult } from '../log/append.ts'
+import { type AppendRequest, type AppendResult, foundAs } from '../log/append.ts'
 import { findPublish } from '../log/log-end.ts'
 import { isWritable } from '../log/placement.ts'
 import type { TopicSnapshot } from '../model.ts'
+import type { PublishRequest } from '../protocol/publish.ts'
 import { StoreError } from '../store.ts'
 import type { Part } from './store-placement.ts'
 
@@ -14,6 +15,10 @@ const lookUpsAtOnce = 25
 /** Retried publishes without an age look back as far as a client's patience may reach. */
 const defaultLookBackMs = 15 * 60_000
 
+/** How far back an earlier attempt of a publish may be; undefined: there was none. */
+export const lookBackOf = (request: PublishRequest): number | undefined =>
+  (request.attempt ?? 1) > 1 ? (request.attemptAgeMs ?? defaultLookBackMs) : undefined
+
 /**
  * Chooses the queue of a part: the one that it is pinned to; else the next in turn that is not contended. A container that
  * had to yield keeps to the queue that it found for a while, so that concurrent publishers settle on different ones.
@@ -23,7 +28,7 @@ const defaultLookBackMs = 15 * 60_000
  */
 export async function routePart(core: Core, part: Part, append: Unrouted): Promise<Routed> {
   const { placement, request, snapshot } = part
-  const lookBackMs = (request.attempt ?? 1) > 1 ? (request.attemptAgeMs ?? defaultLookBackMs) : undefined
+  const lookBackMs = lookBackOf(request)
   const appendTo = async (queueId: number, pinned: boolean): Promise<Routed> => {
     const asked = { ...append, queueId, pinned, ...(lookBackMs !== undefined && { lookBackMs }) }
     return { queueId, result: await appendOrDoubt(core, asked) }
@@ -33,7 +38,7 @@ export async function routePart(core: Core, part: Part, append: Unrouted): Promi
   const [first, ...others] = orderCandidates(core, snapshot, request.queueId ?? undefined)
   if (first === undefined) throw new RangeError(`topic ${snapshot.topic.name} has no writable queue`)
   if (lookBackMs !== undefined) {
-    const found = await findElsewhere(core, snapshot, first, append.publishId, lookBackMs)
+    const found = await findElsewhere(core, snapshot, first, append, lookBackMs)
     return found ?? appendTo(first, true)
   }
   for (const queueId of [first, ...others]) {
@@ -59,14 +64,14 @@ async function findElsewhere(
   core: Core,
   snapshot: TopicSnapshot,
   first: number,
-  publishId: string,
+  { publishId, count }: Unrouted,
   lookBackMs: number,
 ): Promise<Routed | undefined> {
   const others = snapshot.queues.filter(queue => queue.queueId !== first)
   for (let from = 0; from < others.length; from += lookUpsAtOnce) {
     const looked = others.slice(from, from + lookUpsAtOnce).map(async ({ queueId }): Promise<Routed | undefined> => {
       const found = await findPublish(core, queueId, publishId, lookBackMs)
-      return found && { queueId, result: { outcome: 'found', base: found.base } }
+      return found && { queueId, result: foundAs(found, count) }
     })
     const found = (await Promise.all(looked)).find(routed => routed !== undefined)
     if (found) return found

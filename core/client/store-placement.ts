@@ -24,14 +24,18 @@ export async function storePlacement(core: Core, part: Part, publishId: string):
   for (const [i, cut] of cuts.entries()) {
     const indexes = placement.indexes.slice(cut.from, cut.from + cut.count)
     // Order holds also over a failure: what comes behind it is not stored either.
-    const outcome = failure ?? (await storeCut(core, part, i === 0 ? publishId : `${publishId}/${i}`, cut))
+    const outcome = failure ?? (await storeCut(core, part, nameOfCut(publishId, i), cut))
     if ('error' in outcome) failure = outcome
     runs.push(...toRuns(indexes, outcome))
   }
   return { runs, isRetryable: failure?.isRetryable ?? false }
 }
 
-function toBatchMessage(request: PublishRequest, index: number): BatchMessage {
+/** A space is in no publishId that a client may give: so no publish is called as a part of another one is. */
+const nameOfCut = (publishId: string, index: number) =>
+  index === 0 ? publishId : `${publishId}${publishId.includes(' ') ? '' : ' '}/${index}`
+
+export function toBatchMessage(request: PublishRequest, index: number): BatchMessage {
   const message = request.msgs?.[index]
   if (message === undefined) throw new RangeError(`no message ${index} in this publish`)
   const { tag, bizId, head, body, traceId, retryCount, key } = message
@@ -81,14 +85,17 @@ async function storeCut(core: Core, part: Part, publishId: string, cut: Cut): Pr
     case 'found':
       return { queueId, offset: result.base }
     default:
-      return failureOf(result, part.request.publishId != null)
+      return failureOf(result, part.request.publishId ?? undefined)
   }
 }
 
+export const usedForOthers = (publishId: string) => `publishId ${publishId} was used for other messages`
+
 type Failed = Exclude<AppendResult, { outcome: 'stored' | 'found' }>
 
-function failureOf(result: Failed, hasPublishId: boolean): Failure {
+function failureOf(result: Failed, publishId: string | undefined): Failure {
+  if (result.outcome === 'others') return { error: usedForOthers(publishId ?? ''), isRetryable: false }
   // Whether it was stored is not known: only under its own publishId may it be sent again.
-  if (result.outcome === 'unknown') return { error: '消息保存失败！', isRetryable: hasPublishId }
+  if (result.outcome === 'unknown') return { error: '消息保存失败！', isRetryable: publishId !== undefined }
   return { error: 'the store asks for a slower pace', isRetryable: true }
 }

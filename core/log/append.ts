@@ -1,6 +1,6 @@
 import type { LRUCache } from 'lru-cache'
 import { createLru } from '../lru.ts'
-import type { Batch } from '../model.ts'
+import type { Batch, BatchHeader } from '../model.ts'
 import { fullJitterMs } from '../protocol/backoff.ts'
 import { type Boundaries, createBoundaries, endOf } from './boundaries.ts'
 import type { EncodedText } from './encoding.ts'
@@ -39,6 +39,8 @@ export type AppendResult =
   | { outcome: 'stored'; base: number; appendedAtMs: number }
   /** An earlier attempt had been stored; it is now found. */
   | { outcome: 'found'; base: number }
+  /** Its publishId is that of a batch of so many other messages. */
+  | { outcome: 'others' }
   | { outcome: 'contended' }
   | { outcome: 'throttled' }
   | { outcome: 'unknown'; cause: unknown }
@@ -85,7 +87,7 @@ async function appendOnce(deps: Appending, request: AppendRequest, deadlineMs: n
   const { store, clock, random, boundaries, passes } = deps
   const { queueId, count, publishId } = request
   const start = await findStart(deps, request)
-  if (start.own !== undefined) return { outcome: 'found', base: start.own.base }
+  if (start.own !== undefined) return foundAs(start.own, count)
 
   // Read now: since the end was learned, other appends of this container may have gone on from there.
   let base = (request.lookBackMs === undefined ? boundaries.get(queueId) : undefined) ?? start.end
@@ -110,7 +112,7 @@ async function appendOnce(deps: Appending, request: AppendRequest, deadlineMs: n
         doubt = undefined
         base = endOf(result.winner)
         if (isFarthest) boundaries.set(queueId, base, nowMs)
-        if (result.winner.publishId === publishId) return { outcome: 'found', base: result.winner.base }
+        if (result.winner.publishId === publishId) return foundAs(result.winner, count)
         countPass(passes, queueId)
         if (isFirstRefusal) {
           isFirstRefusal = false
@@ -120,7 +122,7 @@ async function appendOnce(deps: Appending, request: AppendRequest, deadlineMs: n
         await pause()
         const walk = await walkToTail(deps, request, base)
         countPass(passes, queueId)
-        if (walk.own !== undefined) return { outcome: 'found', base: walk.own.base }
+        if (walk.own !== undefined) return foundAs(walk.own, count)
         base = walk.end
         break
       }
@@ -134,6 +136,10 @@ async function appendOnce(deps: Appending, request: AppendRequest, deadlineMs: n
     }
   }
 }
+
+/** What it means for a publish of so many messages that there is a batch of its name. */
+export const foundAs = (own: BatchHeader, count: number): AppendResult =>
+  own.count === count ? { outcome: 'found', base: own.base } : { outcome: 'others' }
 
 /** The boundary to begin at: what is appended behind it is seen on the way. Or the batch of an earlier attempt. */
 async function findStart(deps: Appending, request: AppendRequest): Promise<Start> {

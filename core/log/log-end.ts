@@ -94,6 +94,19 @@ export async function findPublish(
   publishId: string,
   lookBackMs: number,
 ): Promise<BatchHeader | undefined> {
+  for await (const page of lookBack(deps, queueId, lookBackMs)) {
+    const own = page.find(header => header.publishId === publishId)
+    if (own) return own
+  }
+  return undefined
+}
+
+/** The headers from the end of a log back to those of an age: page by page, the latest first. */
+export async function* lookBack(
+  deps: Pick<EndDeps, 'store' | 'clock'>,
+  queueId: number,
+  lookBackMs: number,
+): AsyncGenerator<BatchHeader[], void> {
   const oldestMs = deps.clock.now() - lookBackMs - clockToleranceMs
   let fromOffset = endOfLog
   for (;;) {
@@ -104,11 +117,11 @@ export async function findPublish(
       limit: headersPerRead,
       consistent: true,
     })
-    const own = page.find(header => header.publishId === publishId)
+    yield page
     const oldest = page.at(-1)
-    if (own || oldest === undefined || page.length < headersPerRead) return own
+    if (oldest === undefined || page.length < headersPerRead) return
     // By whole pages, which are paid for: a few batches may carry the times of a clock that was set since.
-    if (oldest.appendedAtMs < oldestMs || oldest.base === 1) return undefined
+    if (oldest.appendedAtMs < oldestMs || oldest.base === 1) return
     fromOffset = oldest.base - 1
   }
 }

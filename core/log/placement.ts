@@ -18,11 +18,13 @@ export const isWritable = (queue: Queue) => queue.readOnlySinceMs === undefined
 
 export type Refusal = { index: number; error: string }
 
+export type Placed = { placements: Placement[]; refusals: Refusal[] }
+
 export function placeMessages(
   topicName: string,
   queues: readonly Queue[],
   messages: readonly PublishMessage[],
-): { placements: Placement[]; refusals: Refusal[] } {
+): Placed {
   const writable = queues.filter(isWritable)
   const pinned = new Map<number, number[]>()
   const free: number[] = []

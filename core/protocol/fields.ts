@@ -48,10 +48,7 @@ export const text = (maxLength: number) => v.pipe(v.string(), v.maxLength(maxLen
 export const wholeNumber = (min = 0, max: number = Number.MAX_SAFE_INTEGER) =>
   v.pipe(v.number(), v.safeInteger(), v.minValue(min), v.maxValue(max))
 
-export const name = v.pipe(
-  v.string(),
-  v.regex(limits.namePattern, 'must be 1 to 100 characters of A-Z, a-z, 0-9, dot, underscore and hyphen'),
-)
+export const name = v.pipe(v.string(), v.regex(limits.namePattern, `must be ${limits.nameRule}`))
 
 /** What every request of a PMQ client carries. */
 export const baseRequest = {

@@ -30,8 +30,10 @@ export const limits = {
   maxQueuesPerTopic: 1000,
   minRetentionMs: 3_600_000,
   maxRetentionMs: 365 * 86_400_000,
-  /** Names of topics and groups. */
-  namePattern: /^[A-Za-z0-9._-]{1,100}$/,
+  /** Names of topics and groups. In a path `.` and `..` are steps, which whoever sends it takes out. */
+  namePattern: /^(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}$/,
+  /** The same in words. */
+  nameRule: '1 to 100 characters of A-Z, a-z, 0-9, dot, underscore and hyphen, and neither "." nor ".."',
   /** The name of a group's copy for a sub-environment, in characters. */
   maxCopyNameLength: 250,
   /** Names that something can have: a fail topic's is made of two names, that of a copy of a group has a tilde. */

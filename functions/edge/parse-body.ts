@@ -52,9 +52,12 @@ const maxPathLength = 200
 /** Checks whose found value is a number or a length; what others have found may be a part of a message. */
 const numericChecks = new Set(['max_length', 'max_entries', 'min_value', 'max_value', 'safe_integer'])
 
+/** The keys of a map are its sender's, as its values are. */
+const nameOf = (item: v.IssuePathItem) => (item.type === 'unknown' ? '*' : String(item.key))
+
 /** What is wrong where; without what a message held, which is nobody's business in an error text. */
 function explain(issue: v.BaseIssue<unknown>): string {
-  const keys = issue.path?.map(item => String(item.key)).join('.') || 'the body'
+  const keys = issue.path?.map(nameOf).join('.') || 'the body'
   const path = keys.length > maxPathLength ? `${keys.slice(0, maxPathLength)}…` : keys
   const isUnknown = issue.type === 'strict_object' && issue.expected === 'never'
   if (isUnknown) return `${path}: no such field`

@@ -56,7 +56,7 @@ const listenerDefaults: Listeners = {}
 const listenerChecks: Record<keyof Listeners, Check> = { preSend: isFunction }
 
 const isTexts = (value: unknown) =>
-  Array.isArray(value) ? value.length > 0 && value.every(text => !isText(text)) : !isText(value)
+  Array.isArray(value) ? value.length > 0 && Array.from(value).every(text => !isText(text)) : !isText(value)
 
 /** What each option must be. */
 export const clientChecks: Record<keyof ClientOptions, Check> = {

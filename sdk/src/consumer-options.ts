@@ -143,7 +143,7 @@ export const consumerChecks: Record<keyof ConsumerOptions, Check> = {
       ? undefined
       : 'an object with a function for each topic, and at least one'
   },
-  instanceId: matching(limits.namePattern, '1 to 100 characters of A-Z, a-z, 0-9, dot, underscore and hyphen'),
+  instanceId: matching(limits.namePattern, limits.nameRule),
   maxPullBytes: wholeNumber(1, limits.maxPullBytes),
   maxPullWaitMs: wholeNumber(0, limits.maxMaxPullTimeSeconds * 1000),
   pullDeltaTimeMs: wholeNumber(10, 60_000),

@@ -6,6 +6,7 @@ import { createAssignmentWatch } from './assignment-watch.ts'
 import { asClientError, PmqClientError } from './errors.ts'
 import type { EventListener } from './events.ts'
 import { sendHeartbeats } from './heartbeats.ts'
+import { ownOf } from './own.ts'
 
 /** What a membership is made of. */
 export type MembershipDeps = {
@@ -93,7 +94,7 @@ export function createMembership(deps: MembershipDeps): Membership {
         // An answer that comes after all tells of an earlier registration.
         if (signal.aborted) return undefined
         if (answer.consumerDeleted === 1) giveUp()
-        const group = answer.consumerGroups?.[groupName]
+        const group = ownOf(answer.consumerGroups, groupName)
         return {
           isChanging: answer.changing === true,
           assignment: group && { version: group.meta.version, queues: Object.values(group.queues ?? {}) },
@@ -158,10 +159,10 @@ export function createMembership(deps: MembershipDeps): Membership {
         // In PMQ's words. A consumer may be given up between the two requests; it is not the group that is refused.
         if (joined.msg === `ConsumerId_${consumerId}不存在！`)
           throw new PmqClientError('expired', `The service does not know consumer ${consumerId} any more.`)
-        groupName = expectSuccess(operation, joined).consumerGroupNameNew?.[deps.groupName] ?? deps.groupName
+        groupName = ownOf(expectSuccess(operation, joined).consumerGroupNameNew, deps.groupName) ?? deps.groupName
         isMember = true
         lastHeardAtMs = clock.monotonic()
-        notSubscribed = [...(joined.notSubscribed?.[groupName] ?? [])]
+        notSubscribed = [...(ownOf(joined.notSubscribed, groupName) ?? [])]
         break
       } catch (thrown) {
         const error = asClientError(thrown)
@@ -195,7 +196,7 @@ export function createMembership(deps: MembershipDeps): Membership {
       if (signal.aborted) return
       if (answer.deleted === 1) giveUp()
       else lastHeardAtMs = clock.monotonic()
-      if (answer.deleted === 0) watch.sawVersion(answer.versions?.[groupName])
+      if (answer.deleted === 0) watch.sawVersion(ownOf(answer.versions, groupName))
       return answer.heatbeatTime
     },
     onFailed: (thrown: unknown, retryInMs: number) => report('heartbeat', thrown, retryInMs),

@@ -54,7 +54,7 @@ export function resolveOptions<T extends object>(
       throw invalidOption(`${what}: unknown option "${name}"; there are ${Object.keys(checks).sort().join(', ')}`)
     if (value === undefined) continue
     const accepted = check(value)
-    if (accepted) throw invalidOption(`${what}: ${name} is ${show(value)}; it must be ${accepted}`)
+    if (accepted) throw invalidOption(`${what}: ${name} is ${show(value, check)}; it must be ${accepted}`)
     resolved[name] = value
   }
   return resolved as T
@@ -65,7 +65,9 @@ export function invalidOption(message: string): PmqClientError {
   return new PmqClientError('invalid_options', message)
 }
 
-function show(value: unknown): string {
+/** A text that came in the place of an object or a function may be a secret that belongs inside it. */
+function show(value: unknown, check: Check): string {
+  if (typeof value === 'string' && (check === isObject || check === isFunction)) return 'a string'
   if (typeof value === 'string') return JSON.stringify(value.length > 100 ? `${value.slice(0, 100)}…` : value)
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
   return typeof value === 'function' ? 'a function' : String(value)

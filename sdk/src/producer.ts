@@ -7,6 +7,7 @@ import { PublishError, type PublishResult } from './errors.ts'
 import type { EventListener } from './events.ts'
 import { callPreSend, callSafely, type PreSendListener } from './listeners.ts'
 import type { NewMessage } from './message.ts'
+import { ownOf } from './own.ts'
 import { type ProducerOptions, resolveProducerOptions } from './producer-options.ts'
 import { combineErrors, type Outcome } from './publish/call.ts'
 import { checkMessage } from './publish/check-message.ts'
@@ -94,7 +95,7 @@ export function createProducer(deps: ProducerDeps, given: ProducerOptions = {}):
     clock,
     async ask(topicName) {
       const answer = await api.getTopicQueueIds({ topicNames: [topicName] }, { timeoutMs, signal })
-      return expectSuccess('getTopicQueueIds', answer).topicQueues?.[topicName] ?? []
+      return ownOf(expectSuccess('getTopicQueueIds', answer).topicQueues, topicName) ?? []
     },
   })
   const sendDeps = { ...deps, queues, newPublishId: randomUUID, publishTimeoutMs, givenUp: signal }
@@ -120,7 +121,8 @@ export function createProducer(deps: ProducerDeps, given: ProducerOptions = {}):
         'invalid_message',
         `publish was given ${given.length} messages; at most ${limits.maxMessagesPerPublish} are accepted at once`,
       )
-    intake.take(topicName, given.map(check), mayWait, outcomes => {
+    // Unlike `map` it comes by the holes of a list too, whose places in the answer would be taken by others.
+    intake.take(topicName, Array.from(given, check), mayWait, outcomes => {
       const error = combineErrors(outcomes)
       onSettled(error ? { error } : { error, result: outcomes as PublishResult[] })
     })

@@ -102,6 +102,7 @@ suite('client options', () => {
   const several = (...url: unknown[]) => create({ url })
   refuses('an empty list of URLs', several(), /url is an array; it must be a non-empty string, or an array of some/)
   refuses('a list with what is no text', several('http://localhost', 7), /url is an array; it must be a non-empty/)
+  refuses('a list with a hole', create({ url: new Array(1) }), /url is an array; it must be a non-empty/)
   refuses('a list with what is no URL', several('http://localhost', 'localhost'), /url is not a URL/)
   const url = 'http://localhost'
   refuses('a listener that is no function', create({ url, listeners: { preSend: 1 } }), /listeners: preSend is 1/)
@@ -117,6 +118,10 @@ suite('client options', () => {
     const headers = { authorization: 'secret\n' }
     assert.throws(create({ url: 'http://localhost', headers }), (error: Error) => !error.message.includes('secret'))
     assert.throws(create({ url: 'http://me:secret@localhost' }), (error: Error) => !error.message.includes('secret'))
+    for (const name of ['headers', 'onEvent', 'tracing', 'listeners', 'transport', 'clock', 'random']) {
+      const message = new RegExp(`^client: ${name} is a string; it must be an? (object|function)$`)
+      assert.throws(create({ url: 'http://localhost', [name]: 'Bearer secret' }), { message })
+    }
     for (const url of ['secret-is-no-url', ['http://localhost', 'secret-is-no-url']]) {
       assert.throws(create({ url }), (error: Error) => !inspect(error).includes('secret-is-no-url'))
     }

@@ -9,6 +9,16 @@ import { failureOf, setUpProducer as setUp } from './producer-setup.ts'
 const bodies = (count: number, prefix = 'm') => Array.from({ length: count }, (_, index) => ({ body: prefix + index }))
 
 suite('gathering', () => {
+  test('a list with a hole is refused as a whole, and not answered with the places of others', async () => {
+    const { producer, service } = setUp()
+    const messages = new Array<{ body: string }>(2)
+    messages[1] = { body: 'x' }
+    const error = await failureOf(producer.publish('orders', messages))
+    assert.deepEqual([error.code, error.outcome], ['invalid_message', 'not_stored'])
+    assert.equal(error.message, 'message 0 is undefined; it must be an object')
+    assert.equal(service.log.stored('orders').length, 0)
+  })
+
   test('publishes made in one turn travel as one request, and each call gets its own place', async () => {
     const { producer, publishes, service } = setUp()
     const results = await Promise.all(bodies(50).map(message => producer.publish('orders', message)))

@@ -58,14 +58,15 @@ suite('a topic', () => {
     assert.deepEqual(await service.call('listTopics'), { topics: ['a', 'b', 'c'], failTopics: [] })
   })
 
-  for (const name of ['a', 'x'.repeat(100), '__proto__', '1', '.', 'A.b_c-9', 'fail_t', 'failure']) {
+  for (const name of ['a', 'x'.repeat(100), '__proto__', '1', '...', '.a', 'A.b_c-9', 'fail_t', 'failure']) {
     test(`may be called ${name.slice(0, 20)}`, async () => {
       await createTopic(service, name)
       assert.equal((await service.call('getTopicView', undefined, { topicName: name })).name, name)
     })
   }
 
-  const nameRule = 'name: must be 1 to 100 characters of A-Z, a-z, 0-9, dot, underscore and hyphen'
+  const nameRule =
+    'name: must be 1 to 100 characters of A-Z, a-z, 0-9, dot, underscore and hyphen, and neither "." nor ".."'
   const retentionRule = 'retentionMs: expected'
   const failRule = 'ends in "fail"; such names are kept for fail topics'
   const refusals: [unknown, string][] = [
@@ -73,6 +74,8 @@ suite('a topic', () => {
     [{}, 'name: is required'],
     [{ name: '' }, nameRule],
     [{ name: 'x'.repeat(101) }, nameRule],
+    [{ name: '.' }, nameRule],
+    [{ name: '..' }, nameRule],
     [{ name: 'a b' }, nameRule],
     [{ name: 'a/b' }, nameRule],
     [{ name: 'ä' }, nameRule],
@@ -174,6 +177,13 @@ suite('a group', () => {
     for (const name of ['b', 'a']) await createGroup(service, name, [])
     assert.deepEqual(await service.call('listGroups'), { groups: ['a', 'b'] })
   })
+
+  for (const name of ['.', '..']) {
+    test(`is refused as ${name}, which no path can name`, async () => {
+      const [status, code] = await refusal('createGroup', { name })
+      assert.deepEqual([status, code], [400, 'bad_request'])
+    })
+  }
 
   test('is created once', async () => {
     await createGroup(service, 'g1', [])

@@ -72,7 +72,8 @@ suite('a request that is not understood', () => {
     ['publish', '{"msgs":[{"body":null}]}', 'msgs.0.body: expected string'],
     ['publish', `{"msgs":[{"body":{"a":"${secret}"}}]}`, 'msgs.0.body: expected string'],
     ['publish', `{"msgs":[{"body":"","head":["${secret}"]}]}`, 'msgs.0.head: expected Object'],
-    ['publish', `{"msgs":[{"body":"","head":{"k":{"a":"${secret}"}}}]}`, 'msgs.0.head.k: expected string'],
+    ['publish', `{"msgs":[{"body":"","head":{"k":{"a":"${secret}"}}}]}`, 'msgs.0.head.*: expected string'],
+    ['publish', `{"msgs":[{"body":"","head":{"${secret}":7}}]}`, 'msgs.0.head.*: expected string'],
     ['publish', `{"msgs":[{"body":"","retryCount":"${secret}"}]}`, 'msgs.0.retryCount: expected number'],
     ['publish', `{"topicName":7,"msgs":[{"body":"${secret}"}]}`, 'topicName: expected string'],
     ['publish', `{"token":{"a":"${secret}"}}`, 'token: expected string'],
@@ -86,8 +87,8 @@ suite('a request that is not understood', () => {
     ['commitOffset', '{"queueOffsets":[{}]}', 'queueOffsets.0.queueOffsetId: is required'],
     ['commitOffset', '{"flag":true}', 'flag: expected (0 | 1)'],
     ['registerConsumerGroup', '{"consumerGroupNames":["g1"]}', 'consumerGroupNames: expected Object'],
-    ['registerConsumerGroup', '{"consumerGroupNames":{"g1":"t1"}}', 'consumerGroupNames.g1: expected Array'],
-    ['registerConsumerGroup', '{"consumerGroupNames":{"g1":[7]}}', 'consumerGroupNames.g1.0: expected string'],
+    ['registerConsumerGroup', '{"consumerGroupNames":{"g1":"t1"}}', 'consumerGroupNames.*: expected Array'],
+    ['registerConsumerGroup', '{"consumerGroupNames":{"g1":[7]}}', 'consumerGroupNames.*.0: expected string'],
     ['addCat', '[]', 'the body: expected Object'],
   ]
   for (const [endpoint, body, message] of refusals) {

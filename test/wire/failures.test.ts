@@ -105,6 +105,25 @@ describe('failures', () => {
     assert.equal((await stored())[0]?.body, body)
   })
 
+  for (const [what, msgs, msg] of [
+    [
+      'so many that no publish may have them',
+      Array.from({ length: 1001 }, () => ({ body: 'bad', retryCount: 1 })),
+      'a publish of 1001 messages; at most 1000 are accepted',
+    ],
+    [
+      'longer than any message may be',
+      [{ body: 'ok' }, { body: 'x'.repeat(limits.maxBodyBytes + 1) }],
+      'message 1: its body has 262145 bytes; at most 262144 are accepted',
+    ],
+  ] as const) {
+    test(`are refused with the numbers where they are ${what}, and none is stored`, async () => {
+      const answer = await report({ failMsg: { topicName: failName, msgs } })
+      assert.deepEqual([answer.suc, answer.msg], [false, msg])
+      assert.equal((await stored()).length, 0)
+    })
+  }
+
   test('may name a queue of the fail topic that their message came from: they go where there is room', async () => {
     const msgs = [{ body: 'bad', retryCount: 1, partitionInfo: { queueId: 4711, strictMode: 1 } }]
     assert.equal((await report({ failMsg: { topicName: failName, msgs } })).suc, true)

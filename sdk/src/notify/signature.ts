@@ -15,7 +15,7 @@ const maxSecretBytes = 64
  * clock and to five minutes. A secret's place in the list shows in no timing, nor does how much of a signature was right.
  */
 export function createVerify(secrets: readonly string[], toleranceMs: number, clock: Pick<Clock, 'now'>): Verify {
-  const signers = secrets.map(createSigner)
+  const signers = Array.from(secrets, createSigner)
   return (header, text) => {
     const webhookId = header('webhook-id')
     const timestamp = header('webhook-timestamp')

@@ -33,7 +33,7 @@ function beginPublish(tracing: Tracing, topicName: string, given: Given): Traced
   const messages: readonly NewMessage[] = isMany(given) ? given : [given]
   const trace = contained(() => tracing.publish(topicName, messages))
   if (!trace) return undefined
-  const carrying = messages.map(message => contained(() => carry(message, trace.head)) ?? message)
+  const carrying = Array.from(messages, message => contained(() => carry(message, trace.head)) ?? message)
   return {
     given: isMany(given) ? carrying : (carrying[0] as NewMessage),
     end(outcome) {

@@ -44,10 +44,7 @@ function topicsOf(parent: Element, refuse: Refuse): Element[] {
 function readName(element: Element, attribute: string, refuse: Refuse): string {
   const value = readAttribute(element, attribute, refuse)
   if (limits.namePattern.test(value)) return value
-  throw refuse(
-    element.line,
-    `${attribute} is "${value.slice(0, 120)}"; it must be 1 to 100 characters of A-Z, a-z, 0-9, dot, underscore and hyphen`,
-  )
+  throw refuse(element.line, `${attribute} is "${value.slice(0, 120)}"; it must be ${limits.nameRule}`)
 }
 
 function readAttribute(element: Element, attribute: string, refuse: Refuse): string {

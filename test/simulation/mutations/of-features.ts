@@ -22,7 +22,7 @@ export const featureMutations: Mutation[] = [
     search: 'claim: { ...claim, untilMs: asked.untilMs }',
     replace: 'claim',
     expected: ['claim', 'P6'],
-    from: 1650,
+    from: 1160,
   },
   {
     name: 'a function claims for less time than it may last',
