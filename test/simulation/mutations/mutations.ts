@@ -33,7 +33,7 @@ const basicMutations: Mutation[] = [
     replace: `  const { consumerId, leaving, rbVersion } = move
   const offsetVersion = move.expectedOffsetVersion`,
     expected: ['P4', 'P5/Q06'],
-    from: 300,
+    from: 1640,
   },
   {
     name: 'a move to another owner does not raise the offsetVersion',
