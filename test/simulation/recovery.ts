@@ -152,9 +152,17 @@ async function endFaults(world: World, cast: Cast, plan: Plan) {
   }
 }
 
-/** Not everything gets well again: one consumer stays cut off, or stopped. The others have to do without it. */
+/**
+ * Not everything gets well again: one consumer stays cut off, or stopped. The others have to do without it, so it is none to
+ * whom others in its place may have to yield.
+ */
 function loseForGood(cast: Cast, dice: Dice): SimProcess | undefined {
-  const [one] = cast.working()
+  const working = cast.working()
+  const one = working.find(
+    ({ groupName, instanceId }) =>
+      instanceId === undefined ||
+      working.filter(other => other.groupName === groupName && other.instanceId === instanceId).length === 1,
+  )
   if (!one) return
   if (dice.chance(0.5)) one.process.pause()
   else one.network.isCut = true

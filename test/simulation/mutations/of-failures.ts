@@ -60,7 +60,7 @@ export const failureMutations: Mutation[] = [
   },
   {
     name: 'the SDK takes a call that has taken too long for done',
-    file: 'sdk/src/worker/dispatch.ts',
+    file: 'sdk/src/worker/attempts.ts',
     search: 'conclude(call, context, nowMs, { messages, error })',
     replace: 'conclude(call, context, nowMs, error && undefined)',
     expected: ['Q07'],
@@ -89,8 +89,8 @@ export const failureMutations: Mutation[] = [
   {
     name: 'the SDK lets a key go before its call has ended',
     file: 'sdk/src/worker/intake.ts',
-    search: '      messages.push(message)\n',
-    replace: '      messages.push(message)\n      lanes.release(message.key)\n',
+    search: '    messages.push(message)\n',
+    replace: '    messages.push(message)\n    lanes.release(message.key)\n',
     expected: ['P3/Q05'],
   },
   {

@@ -94,7 +94,8 @@ export function createHandler(deps: HandlerDeps) {
 
 /** Something that no handler may return. */
 function malformed(dice: Dice, messages: readonly Message[]): HandlerResult {
-  const foreign = (messages.at(-1)?.offset ?? 0) + 1
+  // In the order of keys the last one need not have the highest offset.
+  const foreign = Math.max(...messages.map(({ offset }) => offset)) + 1
   const results: [unknown, ...unknown[]] = [true, 'done', 0, {}, [foreign], [undefined], [messages[0]?.offset, -1]]
   return dice.pick(results) as HandlerResult
 }
