@@ -1,14 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../core/protocol/clock.ts'
 import type { AssignedQueue } from '../../core/protocol/membership.ts'
 import type { Api } from './api.ts'
 import { createCommitter } from './committer.ts'
-import {
-  type ConsumerOptions,
-  orderingOf,
-  type ResolvedConsumerOptions,
-  resolveConsumerOptions,
-} from './consumer-options.ts'
+import { type ConsumerOptions, type ResolvedConsumerOptions, resolveConsumerOptions } from './consumer-options.ts'
 import { containListener, type EventListener } from './events.ts'
 import { type ConsumerHealth, judgeHealth } from './health.ts'
 import { makeConsumerName } from './identity.ts'
@@ -17,10 +11,9 @@ import { createMembership } from './membership.ts'
 import { createPauses, type Pauses, type QueueSelection } from './pauses.ts'
 import { createQueueRequests } from './queue-requests.ts'
 import { createQueueSet } from './queue-set.ts'
-import { traceHandler, tracePull } from './tracing/trace-consumer.ts'
+import { startQueueWorker } from './start-worker.ts'
 import type { Tracing } from './tracing/tracing.ts'
 import type { QueueStatus } from './worker/queue-status.ts'
-import { createQueueWorker } from './worker/queue-worker.ts'
 
 /** Works through the queues that its group assigns to it. */
 export interface Consumer extends AsyncDisposable {
@@ -207,17 +200,12 @@ function createRun(
   })
 
   function startWorker(queue: AssignedQueue) {
-    const { topics } = options
-    const handler = Object.hasOwn(topics, queue.originTopicName) ? topics[queue.originTopicName] : undefined
-    if (!handler) return undefined
-    return createQueueWorker(
+    return startQueueWorker(
       {
-        handler: tracing ? traceHandler(tracing, handler) : handler,
-        ask: tracing ? tracePull(tracing, requests.pull) : requests.pull,
+        ask: requests.pull,
+        tracing,
         sendFailures: requests.sendFailures,
         isPaused: pauses.isPaused,
-        isKeyed: orderingOf(options, queue.originTopicName) === 'key',
-        newPublishId: randomUUID,
         onProgress: committer.changed,
         onRefused(worker, result) {
           queues.refuse(worker, result)

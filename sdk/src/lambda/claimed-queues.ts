@@ -1,17 +1,16 @@
-import { randomUUID } from 'node:crypto'
 import type { Clock } from '../../../core/protocol/clock.ts'
 import type { AssignedQueue } from '../../../core/protocol/membership.ts'
 import type { Api } from '../api.ts'
 import { createCommitter } from '../committer.ts'
-import { consumerDefaults, orderingOf } from '../consumer-options.ts'
+import { consumerDefaults } from '../consumer-options.ts'
 import { asClientError } from '../errors.ts'
 import type { EventListener } from '../events.ts'
 import { createQueueRequests } from '../queue-requests.ts'
 import { createQueueSet } from '../queue-set.ts'
-import { traceHandler, tracePull } from '../tracing/trace-consumer.ts'
+import { startQueueWorker } from '../start-worker.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 import { createWakeup } from '../wakeup.ts'
-import { createQueueWorker, type QueueWorker } from '../worker/queue-worker.ts'
+import type { QueueWorker } from '../worker/queue-worker.ts'
 import type { ResolvedLambdaOptions } from './lambda-options.ts'
 
 /** What the queues of an invocation are made of. */
@@ -85,17 +84,12 @@ export function createClaimedQueues(deps: ClaimedQueuesDeps): ClaimedQueues {
   }
 
   function startWorker(queue: AssignedQueue) {
-    const { topics } = options
-    const handler = Object.hasOwn(topics, queue.originTopicName) ? topics[queue.originTopicName] : undefined
-    if (!handler) return undefined
-    return createQueueWorker(
+    return startQueueWorker(
       {
-        handler: tracing ? traceHandler(tracing, handler) : handler,
-        ask: tracing ? tracePull(tracing, ask) : ask,
+        ask,
+        tracing,
         sendFailures: requests.sendFailures,
         isPaused: () => false,
-        isKeyed: orderingOf(options, queue.originTopicName) === 'key',
-        newPublishId: randomUUID,
         onProgress: committer.changed,
         onRefused(worker, result) {
           queues.refuse(worker, result)
