@@ -33,6 +33,8 @@ export class Tables extends Construct {
       ...kept,
       partitionKey: { name: 'pk', type: AttributeType.STRING },
       sortKey: { name: 'sk', type: AttributeType.STRING },
+      // What tells of the past is kept for a time only; readers do not wait for TTL here either.
+      timeToLiveAttribute: 'x',
     })
   }
 }

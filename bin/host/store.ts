@@ -42,6 +42,7 @@ export async function openFolder(folder: string, onFailure: (error: Error) => vo
       )
       if (!isThere) return onFailure(new Error(`${file} was deleted or replaced while the host was running`))
       while ((await store.trim(nowMs - ttlDelayMs, trimAtOnce)) === trimAtOnce) {}
+      while ((await store.removeEnded(nowMs, trimAtOnce)) === trimAtOnce) {}
     },
     async close() {
       await store.close()

@@ -11,11 +11,11 @@ import {
 
 export type TableNames = { logTable: string; registryTable: string }
 
-export type TableDefinition = { table: CreateTableCommandInput; timeToLive?: UpdateTimeToLiveCommandInput }
+export type TableDefinition = { table: CreateTableCommandInput; timeToLive: UpdateTimeToLiveCommandInput }
 
 /**
- * The two tables. Both are billed by request, so that what is idle costs its storage alone. In the log, DynamoDB
- * deletes a batch some time after the second that its attribute `x` names, at no cost in write units.
+ * The two tables. Both are billed by request, so that what is idle costs its storage alone. DynamoDB deletes an item some
+ * time after the second that its attribute `x` names, if it has one, at no cost in write units.
  */
 export function tableDefinitions({ logTable, registryTable }: TableNames): TableDefinition[] {
   return [
@@ -47,6 +47,7 @@ export function tableDefinitions({ logTable, registryTable }: TableNames): Table
           { AttributeName: 'sk', KeyType: 'RANGE' },
         ],
       },
+      timeToLive: { TableName: registryTable, TimeToLiveSpecification: { AttributeName: 'x', Enabled: true } },
     },
   ]
 }
@@ -61,7 +62,6 @@ export async function createTables(client: DynamoDBClient, names: TableNames): P
     }
     const { TableName } = table
     await waitUntilTableExists({ client, maxWaitTime: 60, minDelay: 1 }, { TableName })
-    if (timeToLive === undefined) continue
     // A run before this one may have ended between the table and its TTL; enabling it again would be refused.
     const { TimeToLiveDescription } = await client.send(new DescribeTimeToLiveCommand({ TableName }))
     const isOff = ['DISABLED', undefined].includes(TimeToLiveDescription?.TimeToLiveStatus)

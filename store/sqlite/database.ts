@@ -28,10 +28,20 @@ const schema = `
     PRIMARY KEY (q, o)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS registry (
-    pk TEXT NOT NULL, sk TEXT NOT NULL, doc TEXT NOT NULL,
+    pk TEXT NOT NULL, sk TEXT NOT NULL, doc TEXT NOT NULL, x INTEGER,
     PRIMARY KEY (pk, sk)
   ) STRICT, WITHOUT ROWID;
 `
+
+/** Records that are kept for a time only are found by when that ends. */
+const endsIndex = 'CREATE INDEX IF NOT EXISTS ends ON registry (x) WHERE x IS NOT NULL'
+
+/** A folder of a version without such records lacks the column. */
+function addEnds(writer: DatabaseSync): void {
+  const columns = writer.prepare("SELECT name FROM pragma_table_info('registry')").all()
+  if (!columns.some(({ name }) => name === 'x')) writer.exec('ALTER TABLE registry ADD COLUMN x INTEGER')
+  writer.exec(endsIndex)
+}
 
 type Waiter = { resolve: () => void; reject: (error: unknown) => void }
 
@@ -48,6 +58,7 @@ export function openDatabase(path: string, { onFailure }: DatabaseOptions = {}):
   // FULL: a commit returns after the fsync of the write-ahead log. A larger log is folded back less often.
   writer.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000;')
   writer.exec(schema)
+  addEnds(writer)
   const reader = path === ':memory:' ? writer : new DatabaseSync(path, { readOnly: true })
   let waiters: Waiter[] | undefined
   let failure: StoreError | undefined

@@ -9,6 +9,8 @@ import { createTopics } from './topics.ts'
 export type SqliteStore = Store & {
   /** DynamoDB's TTL, by hand: deletes batches whose retention ended before `beforeMs`, at most `limit`; returns how many. */
   trim(beforeMs: number, limit: number): Promise<number>
+  /** The same for records of the registry that were to be kept until `nowMs` at most. */
+  removeEnded(nowMs: number, limit: number): Promise<number>
 }
 
 /** Opens the store in a file, or in memory with `':memory:'`. One process at a time may have a file open. */
@@ -23,6 +25,7 @@ export function createSqliteStore(database: Database): SqliteStore {
     ...createTopics(database, written, durable),
     ...createGroups(database, written, durable),
     ...createConsumers(database, written, durable),
+    removeEnded: (nowMs, limit) => database.write(() => written.removeEnded(nowMs, limit)),
     close: async () => database.close(),
   }
 }

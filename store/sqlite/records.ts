@@ -4,8 +4,11 @@ import type { Key } from '../keys.ts'
 /** Records of the registry as JSON documents by their keys, over one connection. */
 export type Records = {
   get<T>(key: Key): T | undefined
-  put<T>(key: Key, doc: T): void
+  /** With `endsAtMs` it may be removed from then on; until it is, it is found. */
+  put<T>(key: Key, doc: T, endsAtMs?: number): void
   delete(key: Key): boolean
+  /** Removes records whose time ended by `nowMs`, at most `limit`; returns how many. */
+  removeEnded(nowMs: number, limit: number): number
   /** Everything of a partition whose sort key begins so, in the order of the sort keys. */
   list<T>(pk: string, prefix?: string): { sk: string; doc: T }[]
   /** Sort keys of a partition after `after`. */
@@ -15,9 +18,12 @@ export type Records = {
 export function createRecords(db: DatabaseSync): Records {
   const get = db.prepare('SELECT doc FROM registry WHERE pk = ? AND sk = ?')
   const put = db.prepare(
-    'INSERT INTO registry (pk, sk, doc) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET doc = excluded.doc',
+    'INSERT INTO registry (pk, sk, doc, x) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET doc = excluded.doc, x = excluded.x',
   )
   const remove = db.prepare('DELETE FROM registry WHERE pk = ? AND sk = ?')
+  const removeEnded = db.prepare(
+    'DELETE FROM registry WHERE (pk, sk) IN (SELECT pk, sk FROM registry WHERE x <= ? ORDER BY x LIMIT ?)',
+  )
   const list = db.prepare('SELECT sk, doc FROM registry WHERE pk = ? AND sk >= ? AND sk < ? ORDER BY sk')
   const listKeys = db.prepare('SELECT sk FROM registry WHERE pk = ? AND sk > ? ORDER BY sk LIMIT ?')
   return {
@@ -25,10 +31,11 @@ export function createRecords(db: DatabaseSync): Records {
       const row = get.get(pk, sk)
       return row && JSON.parse(String(row.doc))
     },
-    put: ({ pk, sk }, doc) => {
-      put.run(pk, sk, JSON.stringify(doc))
+    put: ({ pk, sk }, doc, endsAtMs) => {
+      put.run(pk, sk, JSON.stringify(doc), endsAtMs ?? null)
     },
     delete: ({ pk, sk }) => remove.run(pk, sk).changes > 0,
+    removeEnded: (nowMs, limit) => Number(removeEnded.run(nowMs, limit).changes),
     list: (pk, prefix = '') =>
       list
         .all(pk, prefix, `${prefix}\u{10ffff}`)

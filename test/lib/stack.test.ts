@@ -57,12 +57,12 @@ suite('tables', () => {
     })
   })
 
-  test('the registry is keyed by pk and sk, and nothing in it expires', () => {
+  test('the registry is keyed by pk and sk, and what is kept for a time expires by x', () => {
     assert.deepEqual(tables[registryTable]?.Properties.KeySchema, [
       { AttributeName: 'pk', KeyType: 'HASH' },
       { AttributeName: 'sk', KeyType: 'RANGE' },
     ])
-    assert.equal(tables[registryTable]?.Properties.TimeToLiveSpecification, undefined)
+    assert.deepEqual(tables[registryTable]?.Properties.TimeToLiveSpecification, { AttributeName: 'x', Enabled: true })
   })
 })
 

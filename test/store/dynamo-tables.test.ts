@@ -8,15 +8,17 @@ import { dynoxide } from '../support/engines.ts'
 const engine = dynoxide()
 
 describe('the tables', { skip: engine.skip ?? false }, () => {
-  test('are created once, with TTL on the log, and creating them again changes nothing', async () => {
+  test('are created once, with TTL, and creating them again changes nothing', async () => {
     const running = await engine.start()
     const client = engineClient(running.endpoint)
     try {
       const names = freshTableNames()
       await createTables(client, names)
       await createTables(client, names)
-      const { TimeToLiveDescription } = await client.send(new DescribeTimeToLiveCommand({ TableName: names.logTable }))
-      assert.deepEqual(TimeToLiveDescription, { AttributeName: 'x', TimeToLiveStatus: 'ENABLED' })
+      for (const TableName of [names.logTable, names.registryTable]) {
+        const { TimeToLiveDescription } = await client.send(new DescribeTimeToLiveCommand({ TableName }))
+        assert.deepEqual(TimeToLiveDescription, { AttributeName: 'x', TimeToLiveStatus: 'ENABLED' })
+      }
     } finally {
       client.destroy()
       await running.stop()
