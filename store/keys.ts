@@ -1,3 +1,4 @@
+import { monthOf, timeOf } from '../core/audit/records.ts'
 import type { IdKind } from '../core/model.ts'
 
 /**
@@ -20,6 +21,7 @@ import type { IdKind } from '../core/model.ts'
  * | names by kind  | NAMES#kind       | name            | admin                       | admin                          |
  * | awake group    | AWAKE            | group name      | consume, admin, tick        | tick                           |
  * | counter        | COUNTER#kind     | COUNTER         | admin, consume              | the same                       |
+ * | audit entry    | AUDIT#yyyy-mm    | time and chance | admin                       | admin                          |
  * | removed queue  | REMOVEDQUEUES    | id              | admin, in SQLite            | its upkeep                     |
  *
  * Numbers in sort keys are padded to 16 digits, so that they sort as numbers.
@@ -65,6 +67,9 @@ export const keys = {
 
   awakePartition: 'AWAKE',
   awake: (groupName: string): Key => ({ pk: 'AWAKE', sk: groupName }),
+
+  auditPartition: (month: string) => `AUDIT#${month}`,
+  auditEntry: (entryId: string): Key => ({ pk: `AUDIT#${monthOf(timeOf(entryId))}`, sk: entryId }),
 
   removedQueuesPartition: 'REMOVEDQUEUES',
   removedQueue: (queueId: number): Key => ({ pk: 'REMOVEDQUEUES', sk: digits(queueId) }),

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import type { APIGatewayProxyEventV2, Context } from 'aws-lambda'
 import { type Endpoint, endpoints, type FunctionName } from '../../core/protocol/endpoints.ts'
+import { localAccount } from '../../functions/edge/caller.ts'
 
 /** What API Gateway does in front of the functions: finds the route, makes the event. */
 export type Matched = { functionName: FunctionName; routeKey: string; parameters: Record<string, string> }
@@ -62,7 +63,7 @@ export function toEvent(
     headers,
     pathParameters: matched.parameters,
     requestContext: {
-      accountId: 'local',
+      accountId: localAccount,
       apiId: 'local',
       domainName: headers.host ?? 'localhost',
       domainPrefix: 'local',

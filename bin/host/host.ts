@@ -4,7 +4,7 @@ import { createCore, defaultSettings, groupHasChanged } from '../../core/core.ts
 import { rebalance } from '../../core/group/rebalance.ts'
 import { systemClock } from '../../core/protocol/clock.ts'
 import { tick } from '../../core/tick.ts'
-import { adminRoutes } from '../../functions/edge/admin-routes.ts'
+import { adminOptions, adminRoutes } from '../../functions/edge/admin-routes.ts'
 import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-routes.ts'
 import { newId } from '../../functions/edge/core.ts'
 import { httpHandler } from '../../functions/edge/http.ts'
@@ -71,7 +71,7 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
   const server = createHttpServer({
     publish: httpHandler(core, publishRoutes),
     consume: httpHandler(core, consumeRoutes, consumeOptions),
-    admin: httpHandler(core, adminRoutes),
+    admin: httpHandler(core, adminRoutes, adminOptions),
   })
   const port = await listen(server, options.port)
   const attend = createAttention(console.warn)

@@ -1,5 +1,6 @@
 import type * as v from 'valibot'
 import * as admin from './admin.ts'
+import * as audit from './audit.ts'
 import * as claims from './claims.ts'
 import * as commit from './commit.ts'
 import * as failures from './failures.ts'
@@ -28,7 +29,12 @@ export type Endpoint = {
   /** PMQ's answer to a client that sends no body at all; without one, that is an empty request. */
   readonly refusalOfNothing?: string
   readonly summary: string
+  /** What it changes, as an act of an operator: the audit log shows that before and after. Each such endpoint has one. */
+  readonly audits?: Audited
 }
+
+/** What acts of operators change; how it looks in the audit log is in `core/audit/views.ts`. */
+export type Audited = 'topic' | 'group' | 'groupWithOffsets' | 'subscription' | 'subscriptionWithOffsets' | 'offsets'
 
 const consumer = '/api/client/consumer'
 const toolPath = '/api/client/tool'
@@ -218,6 +224,7 @@ export const endpoints = {
     request: admin.createTopicRequest,
     response: admin.topicView,
     status: 201,
+    audits: 'topic',
     summary: 'Create a topic with its queues.',
   },
   listTopics: {
@@ -241,6 +248,7 @@ export const endpoints = {
     request: admin.addQueuesRequest,
     response: admin.topicView,
     status: 201,
+    audits: 'topic',
     summary: 'Add queues to a topic while it is in use.',
   },
   changeQueue: {
@@ -249,6 +257,7 @@ export const endpoints = {
     path: '/api/admin/topics/{topicName}/queues/{queueId}',
     request: admin.changeQueueRequest,
     response: admin.topicView,
+    audits: 'topic',
     summary: 'Make a queue read-only, or writable again.',
   },
   removeQueue: {
@@ -256,6 +265,7 @@ export const endpoints = {
     function: 'admin',
     path: '/api/admin/topics/{topicName}/queues/{queueId}',
     response: admin.topicView,
+    audits: 'topic',
     summary: 'Remove a queue that is read-only and that every group has consumed.',
   },
   createGroup: {
@@ -265,6 +275,7 @@ export const endpoints = {
     request: admin.createGroupRequest,
     response: admin.groupView,
     status: 201,
+    audits: 'group',
     summary: 'Create a consumer group.',
   },
   listGroups: {
@@ -287,6 +298,7 @@ export const endpoints = {
     path: '/api/admin/groups/{groupName}',
     request: admin.updateGroupRequest,
     response: admin.groupView,
+    audits: 'group',
     summary: 'Change which members of a group may be given queues, and how many.',
   },
   removeGroup: {
@@ -294,6 +306,7 @@ export const endpoints = {
     function: 'admin',
     path: '/api/admin/groups/{groupName}',
     response: admin.removedView,
+    audits: 'groupWithOffsets',
     summary: 'Remove a group that nobody is a member of, and how far it was.',
   },
   unsubscribe: {
@@ -301,6 +314,7 @@ export const endpoints = {
     function: 'admin',
     path: '/api/admin/groups/{groupName}/subscriptions/{topicName}',
     response: admin.groupView,
+    audits: 'subscriptionWithOffsets',
     summary: 'End a subscription, and forget how far the group was.',
   },
   subscribe: {
@@ -309,6 +323,7 @@ export const endpoints = {
     path: '/api/admin/groups/{groupName}/subscriptions/{topicName}',
     request: admin.subscribeRequest,
     response: admin.groupView,
+    audits: 'subscription',
     summary: 'Subscribe a group to a topic, from now on; or change the settings of its subscription.',
   },
   resetOffsets: {
@@ -317,6 +332,7 @@ export const endpoints = {
     path: '/api/admin/groups/{groupName}/reset',
     request: admin.resetRequest,
     response: admin.resetView,
+    audits: 'offsets',
     summary: 'Set the offsets of queues of a group: to an offset, a time, the start or the end; running or not.',
   },
   stopQueues: {
@@ -325,6 +341,7 @@ export const endpoints = {
     path: '/api/admin/groups/{groupName}/stop',
     request: admin.changeStopRequest,
     response: admin.groupView,
+    audits: 'offsets',
     summary: 'Stop queues of a group: nothing of them is handed out until they are started again.',
   },
   startQueues: {
@@ -333,7 +350,16 @@ export const endpoints = {
     path: '/api/admin/groups/{groupName}/start',
     request: admin.changeStopRequest,
     response: admin.groupView,
+    audits: 'offsets',
     summary: 'Start queues that were stopped.',
+  },
+  listAudit: {
+    method: 'GET',
+    function: 'admin',
+    path: '/api/admin/audit',
+    request: audit.listAuditRequest,
+    response: audit.auditView,
+    summary: 'Who changed what, newest first, with what was there before and after.',
   },
 } as const satisfies Record<string, Endpoint>
 

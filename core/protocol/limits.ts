@@ -38,6 +38,7 @@ export const limits = {
   maxCopyNameLength: 250,
   /** Names that something can have: a fail topic's is made of two names, that of a copy of a group has a tilde. */
   anyNamePattern: /^[A-Za-z0-9._~-]{1,360}$/,
+  maxAnyNameLength: 360,
   maxConsumerNameLength: 200,
   maxConsumersPerGroup: 100_000,
   /** Entries of a group's list of addresses, and their length (an IPv6 range). */
@@ -61,4 +62,12 @@ export const limits = {
   maxDelaySeconds: 43_200,
   maxRetryCount: 100,
   maxRetryBackoffRate: 10,
+  /** Entries in one answer of the audit log. */
+  maxAuditEntries: 100,
+  /** What an entry shows of a request, and of what was there before and after, each (a DynamoDB item may have 400 KB). */
+  maxAuditTextBytes: 100 * 1024,
+  /** Longer than a year, so that who looks at a year's end finds all of it. (PMQ keeps 30 days.) */
+  auditKeptMs: 400 * 86_400_000,
+  /** Times in requests: until the year 9999. */
+  maxTimeMs: 253_402_300_799_999,
 } as const

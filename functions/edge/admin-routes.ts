@@ -4,6 +4,8 @@ import { changeStop, resetOffsets } from '../../core/admin/offsets.ts'
 import { addQueues, changeQueue, removeQueue } from '../../core/admin/queues.ts'
 import { subscribe, unsubscribe } from '../../core/admin/subscriptions.ts'
 import { createTopic, getTopicView, listTopics } from '../../core/admin/topics.ts'
+import { listAudit } from '../../core/audit/list-audit.ts'
+import { recordAct } from '../../core/audit/record-act.ts'
 import type {
   AddQueuesRequest,
   ChangeQueueRequest,
@@ -12,7 +14,8 @@ import type {
   SubscribeRequest,
   UpdateGroupRequest,
 } from '../../core/protocol/admin.ts'
-import type { Routes } from './http.ts'
+import type { HttpOptions, Routes } from './http.ts'
+import { logError } from './log.ts'
 
 export const adminRoutes = {
   createTopic,
@@ -33,4 +36,12 @@ export const adminRoutes = {
   resetOffsets: (core, request: ResetRequest, { groupName = '' }) => resetOffsets(core, groupName, request),
   stopQueues: (core, request: ChangeStopRequest, { groupName = '' }) => changeStop(core, groupName, request, true),
   startQueues: (core, request: ChangeStopRequest, { groupName = '' }) => changeStop(core, groupName, request, false),
+  listAudit,
 } satisfies Routes
+
+export const adminOptions: HttpOptions = {
+  record: (core, act, perform) =>
+    recordAct(core, act, perform, (entryId, error) => {
+      logError('the audit log could not be told how an act ended', { act: act.name, entryId }, error)
+    }),
+}

@@ -1,9 +1,11 @@
 import middy from '@middy/core'
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2, Context } from 'aws-lambda'
+import type { Act } from '../../core/audit/record-act.ts'
 import type { Core } from '../../core/core.ts'
 import { type Endpoint, type EndpointName, endpoints } from '../../core/protocol/endpoints.ts'
 import { PmqError } from '../../core/protocol/errors.ts'
 import { answerErrors } from './answer-errors.ts'
+import { callerOf } from './caller.ts'
 import { parseBody } from './parse-body.ts'
 import { parseQuery } from './parse-query.ts'
 
@@ -25,17 +27,24 @@ export type HttpHandler = (
 export type HttpOptions = {
   /** Turns an answer into JSON; by default `JSON.stringify`. */
   serialize?: (answer: object) => string
+  /** Does and records an act that has to be audited. Not needed where there are no such endpoints. */
+  record?: (core: Core, act: Act, perform: () => Promise<object | string>) => Promise<object | string>
 }
 
 /** The name that PMQ's clients log as the server's. */
 const serverIp = 'pmq'
 
 /** A Lambda handler for API Gateway's HTTP API (payload format 2.0) that serves these routes. */
-export function httpHandler(core: Core, routes: Routes, { serialize = JSON.stringify }: HttpOptions = {}): HttpHandler {
+export function httpHandler(
+  core: Core,
+  routes: Routes,
+  { serialize = JSON.stringify, record }: HttpOptions = {},
+): HttpHandler {
   const byRouteKey = new Map(
     Object.entries(routes).map(([name, route]) => {
       const endpoint: Endpoint = endpoints[name as EndpointName]
-      return [`${endpoint.method} ${endpoint.path}`, { endpoint, route }]
+      if (endpoint.audits && !record) throw new TypeError(`nobody records what ${name} does`)
+      return [`${endpoint.method} ${endpoint.path}`, { name, endpoint, route }]
     }),
   )
   return middy()
@@ -44,13 +53,21 @@ export function httpHandler(core: Core, routes: Routes, { serialize = JSON.strin
       const startedAt = core.clock.monotonic()
       const served = byRouteKey.get(event.routeKey)
       if (!served?.route) throw new PmqError('not_found', `there is no ${event.routeKey}`)
-      const { endpoint, route } = served
+      const { name, endpoint, route } = served
       const parsed = endpoint.method === 'GET' ? parseQuery(endpoint, event) : parseBody(endpoint, event)
       const parameters = (event.pathParameters ?? {}) as Record<string, string>
-      const answer =
+      const perform = async (): Promise<object | string> =>
         'refusal' in parsed
           ? parsed.refusal
-          : await route(core, parsed.request, parameters, event.requestContext.http.sourceIp)
+          : route(core, parsed.request, parameters, event.requestContext.http.sourceIp)
+      const answer =
+        'request' in parsed && endpoint.audits && record
+          ? await record(
+              core,
+              { name, audits: endpoint.audits, parameters, request: parsed.request, caller: callerOf(event) },
+              perform,
+            )
+          : await perform()
       if (typeof answer === 'string') return plainText(answer)
       if (endpoint.function === 'admin') return json(endpoint.status ?? 200, serialize(answer))
       const time = Math.round((core.clock.monotonic() - startedAt) * 1e6)

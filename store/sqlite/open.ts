@@ -1,4 +1,5 @@
 import type { Store } from '../../core/store.ts'
+import { createAudit } from './audit.ts'
 import { createConsumers } from './consumers.ts'
 import { type Database, type DatabaseOptions, openDatabase } from './database.ts'
 import { createGroups } from './groups.ts'
@@ -25,6 +26,7 @@ export function createSqliteStore(database: Database): SqliteStore {
     ...createTopics(database, written, durable),
     ...createGroups(database, written, durable),
     ...createConsumers(database, written, durable),
+    ...createAudit(database, written, durable),
     removeEnded: (nowMs, limit) => database.write(() => written.removeEnded(nowMs, limit)),
     close: async () => database.close(),
   }

@@ -11,6 +11,8 @@ export type Records = {
   removeEnded(nowMs: number, limit: number): number
   /** Everything of a partition whose sort key begins so, in the order of the sort keys. */
   list<T>(pk: string, prefix?: string): { sk: string; doc: T }[]
+  /** What is below a sort key in a partition, the greatest sort key first. */
+  listDown<T>(pk: string, below: string, limit: number): T[]
   /** Sort keys of a partition after `after`. */
   listKeys(pk: string, after: string, limit: number): string[]
 }
@@ -25,6 +27,7 @@ export function createRecords(db: DatabaseSync): Records {
     'DELETE FROM registry WHERE (pk, sk) IN (SELECT pk, sk FROM registry WHERE x <= ? ORDER BY x LIMIT ?)',
   )
   const list = db.prepare('SELECT sk, doc FROM registry WHERE pk = ? AND sk >= ? AND sk < ? ORDER BY sk')
+  const listDown = db.prepare('SELECT doc FROM registry WHERE pk = ? AND sk < ? ORDER BY sk DESC LIMIT ?')
   const listKeys = db.prepare('SELECT sk FROM registry WHERE pk = ? AND sk > ? ORDER BY sk LIMIT ?')
   return {
     get: ({ pk, sk }) => {
@@ -40,6 +43,7 @@ export function createRecords(db: DatabaseSync): Records {
       list
         .all(pk, prefix, `${prefix}\u{10ffff}`)
         .map(row => ({ sk: String(row.sk), doc: JSON.parse(String(row.doc)) })),
+    listDown: (pk, below, limit) => listDown.all(pk, below, limit).map(row => JSON.parse(String(row.doc))),
     listKeys: (pk, after, limit) => listKeys.all(pk, after, limit).map(row => String(row.sk)),
   }
 }

@@ -3,7 +3,7 @@ import type { APIGatewayProxyEventV2, Context } from 'aws-lambda'
 import { createCore, defaultSettings } from '../../core/core.ts'
 import type { Clock } from '../../core/protocol/clock.ts'
 import { type Endpoint, type EndpointName, endpoints } from '../../core/protocol/endpoints.ts'
-import { adminRoutes } from '../../functions/edge/admin-routes.ts'
+import { adminOptions, adminRoutes } from '../../functions/edge/admin-routes.ts'
 import { silentBus } from '../../functions/edge/bus.ts'
 import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-routes.ts'
 import { httpHandler } from '../../functions/edge/http.ts'
@@ -38,7 +38,7 @@ export async function startContainers(endpoint: string, clock: Clock) {
   const handlers = {
     publish: httpHandler(functions.publish.core, publishRoutes),
     consume: httpHandler(functions.consume.core, consumeRoutes, consumeOptions),
-    admin: httpHandler(functions.admin.core, adminRoutes),
+    admin: httpHandler(functions.admin.core, adminRoutes, adminOptions),
   }
   const handleTick = tickHandler(functions.tick.core, 'Pmq')
   const called = new Set<EndpointName>()

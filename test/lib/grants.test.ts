@@ -73,6 +73,7 @@ async function useEverything({ call, tick }: Containers, advance: (ms: number) =
   await call('resetOffsets', { of: 'all', to: 'end' }, paths)
   await call('listTopics')
   await call('listGroups')
+  await call('listAudit')
 
   const consumerId = await join('a')
   await call('register', { ...client, name: 'a' })

@@ -13,6 +13,7 @@ import type {
   Topic,
 } from '../../core/model.ts'
 import { maxQueuesAtOnce, type QueueMove, type Store } from '../../core/store.ts'
+import { auditContract } from './contract-audit.ts'
 import { claimContract } from './contract-claims.ts'
 import { failTopicContract } from './contract-fail-topics.ts'
 import { groupContract } from './contract-groups.ts'
@@ -725,6 +726,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
     })
 
     const scene: ContractScene = { store: () => store, unique }
+    auditContract(scene)
     queueContract(scene)
     groupContract(scene)
     failTopicContract(scene)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test'
+import { boundOf, entryIdOf } from '../../core/audit/records.ts'
 import type { Batch } from '../../core/model.ts'
 import { createCapacityMeter, type Operation } from '../../store/dynamo/meter.ts'
 import { openTestStore, type TestStore } from '../support/dynamo-store.ts'
@@ -264,6 +265,22 @@ describe('what the store asks of DynamoDB', { skip: engine.skip ?? false }, () =
       const requests = operation === 'askRebalance' ? 2 : 1
       assert.deepEqual(meter.of(operation), { requests, readUnits: 0, writeUnits }, operation)
     }
+  })
+
+  test('an act in the audit log is two writes, of a unit for each KB of the entry as it is then', async () => {
+    const entryId = entryIdOf(now, 'q3n0dW5r8yKc')
+    const caller = { who: 'arn:aws:sts::123456789012:assumed-role/operator/ann', ip: '203.0.113.7' }
+    const act = { act: 'updateGroup', entity: 'group:orders', parameters: '{"groupName":"orders"}', request: '{}' }
+    const view = JSON.stringify({ a: 'x'.repeat(1_000) })
+    const entry = { entryId, askedAtMs: now, ...caller, ...act, outcome: 'asked', before: view } as const
+    await opened.store.addAuditEntry(entry)
+    assert.deepEqual(meter.sum(), { requests: 1, readUnits: 0, writeUnits: 2 })
+    meter.clear()
+    await opened.store.endAuditEntry(entryId, { outcome: 'done', endedAtMs: now + 41, after: view })
+    assert.deepEqual(meter.sum(), { requests: 1, readUnits: 0, writeUnits: 3 })
+    meter.clear()
+    await opened.store.listAuditEntries({ month: '2027-01', below: boundOf(now + 1), limit: 100 })
+    assert.deepEqual(meter.sum(), { requests: 1, readUnits: 1, writeUnits: 0 })
   })
 
   test('newcomers are one query, of one unit while there are a few', async () => {

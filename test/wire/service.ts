@@ -9,7 +9,7 @@ import { rebalance } from '../../core/group/rebalance.ts'
 import { type Endpoint, type EndpointName, endpoints, type FunctionName } from '../../core/protocol/endpoints.ts'
 import { limits } from '../../core/protocol/limits.ts'
 import type { Store } from '../../core/store.ts'
-import { adminRoutes } from '../../functions/edge/admin-routes.ts'
+import { adminOptions, adminRoutes } from '../../functions/edge/admin-routes.ts'
 import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-routes.ts'
 import { type HttpHandler, httpHandler } from '../../functions/edge/http.ts'
 import { publishRoutes } from '../../functions/edge/publish-routes.ts'
@@ -77,7 +77,7 @@ export function openService(options: ServiceOptions = {}): Service {
   const handlers: Record<FunctionName, HttpHandler> = {
     publish: httpHandler(core, publishRoutes),
     consume: httpHandler(core, consumeRoutes, consumeOptions),
-    admin: httpHandler(core, adminRoutes),
+    admin: httpHandler(core, adminRoutes, adminOptions),
   }
   let requests = 0
 

@@ -5,7 +5,7 @@ import { rebalance } from '../../../core/group/rebalance.ts'
 import { type Endpoint, type EndpointName, endpoints } from '../../../core/protocol/endpoints.ts'
 import { StoreError } from '../../../core/store.ts'
 import { tick } from '../../../core/tick.ts'
-import { adminRoutes } from '../../../functions/edge/admin-routes.ts'
+import { adminOptions, adminRoutes } from '../../../functions/edge/admin-routes.ts'
 import { consumeOptions, consumeRoutes } from '../../../functions/edge/consume-routes.ts'
 import { type HttpHandler, httpHandler } from '../../../functions/edge/http.ts'
 import { publishRoutes } from '../../../functions/edge/publish-routes.ts'
@@ -86,7 +86,7 @@ export function createService(deps: ServiceDeps, options: ServiceOptions): Servi
       core,
       publish: httpHandler(core, publishRoutes),
       consume: httpHandler(core, consumeRoutes, consumeOptions),
-      admin: httpHandler(core, adminRoutes),
+      admin: httpHandler(core, adminRoutes, adminOptions),
       open: new Set<() => void>(),
     }
     if (dieWithin !== undefined && own.chance(0.5)) process.dieWithin(Math.ceil(own.spread(1, dieWithin)))
