@@ -1,14 +1,14 @@
 import type { Core } from './core.ts'
-import { forEachOf } from './for-each-of.ts'
 import type { Queue, Topic, TopicSnapshot } from './model.ts'
+import { PmqError } from './protocol/errors.ts'
 import { maxQueuesAtOnce } from './store.ts'
 
-/** Makes a topic with its queues. Undefined: there is one of this name. */
+/** Makes a topic with its queues, unless there is one of this name, or was a moment ago. */
 export async function makeTopic(
   core: Core,
   fields: Omit<Topic, 'topicId' | 'createdAtMs'>,
   queueCount: number,
-): Promise<TopicSnapshot | undefined> {
+): Promise<TopicSnapshot | 'exists' | 'removed_lately'> {
   const topicId = await core.store.takeIds('topic', 1)
   const firstQueueId = await core.store.takeIds('queue', queueCount)
   const queues = Array.from({ length: queueCount }, (_, i): Queue => {
@@ -16,7 +16,12 @@ export async function makeTopic(
   })
   const topic = { ...fields, topicId, createdAtMs: core.clock.now() }
   const outcome = await core.store.createTopic(topic, queues.slice(0, maxQueuesAtOnce))
-  if (outcome === 'exists') return undefined
-  await forEachOf(queues.slice(maxQueuesAtOnce), queue => core.store.addQueue(queue))
+  if (outcome !== 'created') return outcome
+  for (let from = maxQueuesAtOnce; from < queueCount; from += maxQueuesAtOnce) {
+    await core.store.addQueues(fields.name, queues.slice(from, from + maxQueuesAtOnce))
+  }
   return { topic, queues, groupNames: [] }
 }
+
+export const removedLately = (topicName: string) =>
+  new PmqError('conflict', `topic ${topicName} was removed just now: one of its name can be made a minute later`)

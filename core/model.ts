@@ -30,6 +30,8 @@ export type Topic = {
   createdAtMs: number
   /** It is a fail topic: it takes what this group fails to handle of this topic, and nothing else. */
   failOf?: { groupName: string; topicName: string }
+  /** How often queues were added: who adds some has to have seen all that are there. Absent: never. */
+  additions?: number
 }
 
 export type Queue = {

@@ -78,14 +78,44 @@ export type HeaderQuery = {
 /** DynamoDB writes up to 100 items in one transaction. */
 export const maxQueuesAtOnce = 90
 
+/**
+ * For so long after the removal of a topic there is none of its name: containers remember a topic for seconds, and an append
+ * that began before that takes seconds. What they append goes to queues that nobody reads.
+ */
+export const nameRestMs = 60_000
+
+/** What is left of a topic is removed some time after it has no meaning any more. */
+export const removalKeptMs = 86_400_000
+
 export interface RegistryStore {
   /** Takes `count` fresh ids; returns the first of them. Ids start at 1 and are never given out twice. */
   takeIds(kind: IdKind, count: number): Promise<number>
 
-  /** Creates a topic with its first queues, at most `maxQueuesAtOnce`, unless there is one of this name. */
-  createTopic(topic: Topic, queues: readonly Queue[]): Promise<'created' | 'exists'>
-  /** Adds a queue to a topic. Repeating it changes nothing. */
-  addQueue(queue: Queue): Promise<'created' | 'exists'>
+  /**
+   * Creates a topic with its first queues, at most `maxQueuesAtOnce`, unless there is one of this name. `removed_lately`:
+   * one of this name was removed within `nameRestMs` before.
+   */
+  createTopic(topic: Topic, queues: readonly Queue[]): Promise<'created' | 'exists' | 'removed_lately'>
+  /**
+   * Adds queues to a topic that is not being removed, all or none, at most `maxQueuesAtOnce`; with `additions` only if nobody
+   * has added any since the caller read the topic. `conflict`: somebody has, or one of them is there.
+   */
+  addQueues(
+    topicName: string,
+    queues: readonly Queue[],
+    additions?: number,
+  ): Promise<'added' | 'conflict' | 'unknown_topic'>
+  /**
+   * Begins to remove a topic: from then on nobody can subscribe to it or add queues, until this is cancelled. `removal` is
+   * unique; who begins later takes over.
+   */
+  beginTopicRemoval(topicName: string, removal: string): Promise<'begun' | 'unknown_topic'>
+  /** Leaves a topic as it is, unless another removal has begun since. */
+  cancelTopicRemoval(topicName: string, removal: string): Promise<void>
+  /** Removes queues of a topic that is being removed, whether they are read-only or not; at most `maxQueuesAtOnce`. */
+  removeTopicQueues(topicName: string, removal: string, queueIds: readonly number[]): Promise<'removed' | 'overtaken'>
+  /** Removes a topic that has no queues and groups any more. What was in it is left to the end of its retention. */
+  removeTopic(topicName: string, removal: string, nowMs: number): Promise<'removed' | 'overtaken'>
   /** Makes a queue read-only from `sinceMs` on, or writable again (undefined). One that is read-only already stays so. */
   setReadOnly(topicName: string, queueId: number, sinceMs: number | undefined): Promise<'set' | 'unknown_queue'>
   /**
@@ -123,9 +153,13 @@ export interface RegistryStore {
   /**
    * Subscribes: records the subscription, and the group at its topic and its fail topic, raises `metaVersion`, `version` and
    * `rebalanceAsked`, and wakes the group. Its queue offsets come by `addQueueOffset`, before. Of a copy for one consumer
-   * nothing is recorded at the topic, and nothing is asked: it is looked after with its origin.
+   * nothing is recorded at the topic, and nothing is asked: it is looked after with its origin. `unknown_topic`: one of the
+   * topics is being removed, or was.
    */
-  createSubscription(subscription: Subscription, kind?: GroupKind): Promise<'created' | 'exists' | 'unknown_group'>
+  createSubscription(
+    subscription: Subscription,
+    kind?: GroupKind,
+  ): Promise<'created' | 'exists' | 'unknown_group' | 'unknown_topic'>
   /** Ends a subscription; raises, asks and wakes as `createSubscription` does. Its queue offsets go after. */
   removeSubscription(
     groupName: string,
@@ -140,7 +174,7 @@ export interface RegistryStore {
     groupName: string,
     topicName: string,
     change: SubscriptionSettings & Pick<Subscription, 'failTopicId'>,
-  ): Promise<'updated' | 'unknown_subscription'>
+  ): Promise<'updated' | 'unknown_subscription' | 'unknown_topic'>
   /** A group's place in a queue, as it is now. */
   readQueueOffset(place: QueuePlace): Promise<QueueOffset | undefined>
   /** Adds a group's place in a queue. `exists` if the group has one for this queue, whatever its id. */

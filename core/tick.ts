@@ -1,5 +1,6 @@
 import { readWorking } from './admin/group-view.ts'
 import { listAll } from './admin/list.ts'
+import { isLeftOver, removeTopic } from './admin/remove-topic.ts'
 import type { Core } from './core.ts'
 import { expireMembers } from './group/expire.ts'
 import { rebalance } from './group/rebalance.ts'
@@ -37,7 +38,10 @@ export async function tick(core: Core): Promise<TickReport> {
     for (const topicName of await listAll(page => core.store.listTopics(page))) {
       if (!isTurnOf(topicName, 60, core.clock.now())) continue
       report.topics++
-      await attempt(`topic ${topicName}`, () => checkpointTopic(core, topicName))
+      await attempt(`topic ${topicName}`, async () => {
+        const topic = await checkpointTopic(core, topicName)
+        if (topic && (await isLeftOver(core, topic))) await removeTopic(core, topicName)
+      })
     }
   })
   return report

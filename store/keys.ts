@@ -7,6 +7,7 @@ import type { IdKind } from '../core/model.ts'
  * | record         | pk               | sk              | written by                  | read by                        |
  * |----------------|------------------|-----------------|-----------------------------|--------------------------------|
  * | topic          | TOPIC#name       | TOPIC           | admin                       | publish, consume, admin, tick  |
+ * | removal        | TOPIC#name       | REMOVAL         | admin; stays a day          | admin                          |
  * | queue          | TOPIC#name       | QUEUE#id        | admin; tick: checkpoint     | with its topic                 |
  * | subscriber     | TOPIC#name       | GROUP#name      | admin; at a fail topic too  | with its topic                 |
  * | group          | GROUP#name       | GROUP           | admin, consume, tick        | consume, admin, tick           |
@@ -36,6 +37,7 @@ const digits = (id: number) => String(id).padStart(16, '0')
 export const keys = {
   topicPartition: (topicName: string) => `TOPIC#${topicName}`,
   topic: (topicName: string): Key => ({ pk: `TOPIC#${topicName}`, sk: 'TOPIC' }),
+  topicRemoval: (topicName: string): Key => ({ pk: `TOPIC#${topicName}`, sk: 'REMOVAL' }),
   queue: (topicName: string, queueId: number): Key => ({ pk: `TOPIC#${topicName}`, sk: `QUEUE#${digits(queueId)}` }),
   subscriber: (topicName: string, groupName: string): Key => ({ pk: `TOPIC#${topicName}`, sk: `GROUP#${groupName}` }),
 

@@ -5,21 +5,34 @@ import type { Queue, TopicSnapshot } from '../model.ts'
 import type { AddQueuesRequest, ChangeQueueRequest, TopicView } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
 import { limits } from '../protocol/limits.ts'
+import { maxQueuesAtOnce } from '../store.ts'
 import { readWorking } from './group-view.ts'
 import { getTopicView, requireTopic } from './topics.ts'
 
 /** Adds queues to a topic while it is in use. Its groups get all that comes into them. */
 export async function addQueues(core: Core, topicName: string, { count }: AddQueuesRequest): Promise<TopicView> {
-  const snapshot = await requireTopic(core, topicName)
-  const has = snapshot.queues.length
-  if (has + count > limits.maxQueuesPerTopic) {
-    const more = limits.maxQueuesPerTopic - has
-    throw new PmqError('bad_request', `topic ${topicName} has ${has} queues; at most ${more} more are accepted`)
-  }
+  const snapshot = await requireRoom(core, topicName, count)
   const firstId = await core.store.takeIds('queue', count)
   const added = Array.from({ length: count }, (_, i): Queue => ({ topicName, queueId: firstId + i, checkpoint: 1 }))
-  await changeUnderGroups(core, snapshot, () => forEachOf(added, queue => core.store.addQueue(queue)))
+  await changeUnderGroups(core, snapshot, async () => {
+    for (let done = 0; done < count; ) {
+      const some = added.slice(done, done + maxQueuesAtOnce)
+      // Others may add some at the same time: who adds has seen all that there are.
+      const { topic } = await requireRoom(core, topicName, count - done)
+      const outcome = await core.store.addQueues(topicName, some, topic.additions ?? 0)
+      if (outcome === 'unknown_topic') throw new PmqError('conflict', `topic ${topicName} is being removed`)
+      if (outcome === 'added') done += some.length
+    }
+  })
   return getTopicView(core, topicName)
+}
+
+async function requireRoom(core: Core, topicName: string, count: number): Promise<TopicSnapshot> {
+  const snapshot = await requireTopic(core, topicName)
+  const has = snapshot.queues.length
+  if (has + count <= limits.maxQueuesPerTopic) return snapshot
+  const more = limits.maxQueuesPerTopic - has
+  throw new PmqError('bad_request', `topic ${topicName} has ${has} queues; at most ${more} more are accepted`)
 }
 
 /** Makes a queue read-only: it is consumed, and nothing is appended any more. Or writable again. */

@@ -55,9 +55,14 @@ export async function subscribe(
     current && !lacksFailTopic(snapshot.group, current) ? undefined : await makeFailTopic(core, snapshot, topic)
   // Whoever dies before the copies have them leaves a rebalance that is owed, which passes them on.
   if (current && snapshot.copies.length > 0) await core.store.askRebalance(groupName)
-  if (!current) await addSubscription(core, snapshot, topic, failTopic, settings)
-  else if (failTopic) await addFailTopic(core, snapshot, current, failTopic, settings)
-  else await core.store.updateSubscription(groupName, topicName, settings)
+  const outcome = !current
+    ? await addSubscription(core, snapshot, topic, failTopic, settings)
+    : failTopic
+      ? await addFailTopic(core, snapshot, current, failTopic, settings)
+      : await core.store.updateSubscription(groupName, topicName, settings)
+  if (outcome === 'unknown_topic') {
+    throw new PmqError('conflict', `topic ${topicName} or its fail topic is being removed: remove it, or try again`)
+  }
   await passOn(core, groupName, topicName)
   return getGroup(core, groupName)
 }

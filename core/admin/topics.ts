@@ -1,6 +1,6 @@
 import { isName } from '../client/find.ts'
 import type { Core } from '../core.ts'
-import { makeTopic } from '../make-topic.ts'
+import { makeTopic, removedLately } from '../make-topic.ts'
 import type { TopicSnapshot } from '../model.ts'
 import type { CreateTopicRequest, TopicListView, TopicView } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
@@ -18,7 +18,8 @@ export async function createTopic(core: Core, request: CreateTopicRequest): Prom
   const existing = await core.store.readTopic(name)
   if (existing) throw alreadyExists(name)
   const made = await makeTopic(core, { name, retentionMs }, request.queues)
-  if (made === undefined) throw alreadyExists(name)
+  if (made === 'exists') throw alreadyExists(name)
+  if (made === 'removed_lately') throw removedLately(name)
   const empty = made.queues.map(({ queueId }) => ({ queueId, readOnly: false, nextOffset: 1 }))
   return { ...made.topic, queues: empty, groups: [] }
 }
@@ -36,7 +37,8 @@ export async function requireTopic(core: Core, topicName: string): Promise<Topic
   return snapshot
 }
 
-async function toView(core: Core, { topic, queues, groupNames }: TopicSnapshot): Promise<TopicView> {
+async function toView(core: Core, { topic: found, queues, groupNames }: TopicSnapshot): Promise<TopicView> {
+  const { additions: _additions, ...topic } = found
   const ends = await Promise.all(queues.map(({ queueId }) => core.findEnd(topic.name, queueId)))
   return {
     ...topic,

@@ -53,7 +53,8 @@ async function viewTopic(core: Core, topicName: string) {
     queueId,
     ...(readOnlySinceMs !== undefined && { readOnlySinceMs }),
   }))
-  return { ...snapshot.topic, queues, groups: snapshot.groupNames }
+  const { additions: _additions, ...topic } = snapshot.topic
+  return { ...topic, queues, groups: snapshot.groupNames }
 }
 
 function ofGroup(

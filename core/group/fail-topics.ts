@@ -1,5 +1,5 @@
 import type { Core } from '../core.ts'
-import { makeTopic } from '../make-topic.ts'
+import { makeTopic, removedLately } from '../make-topic.ts'
 import type { Group, Queue, QueueOffset, Subscription, TopicSnapshot } from '../model.ts'
 
 /**
@@ -36,8 +36,9 @@ export async function openFailTopic(
   const there = await core.store.readTopic(name)
   const retentionMs = Math.max(topic.retentionMs, minRetentionMs)
   const made = there ?? (await makeTopic(core, { name, retentionMs, failOf }, queueCount))
+  if (made === 'removed_lately') throw removedLately(name)
   // Somebody else has made it meanwhile.
-  const found = made ?? (await core.store.readTopic(name))
+  const found = made === 'exists' ? await core.store.readTopic(name) : made
   const isOurs = found?.topic.failOf?.groupName === group.name && found.topic.failOf.topicName === topic.name
   return isOurs ? found : undefined
 }

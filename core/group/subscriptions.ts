@@ -16,7 +16,7 @@ export async function addSubscription(
   topic: TopicSnapshot,
   failTopic: TopicSnapshot | undefined,
   settings: SubscriptionSettings,
-): Promise<void> {
+): Promise<'added' | 'unknown_topic'> {
   const { group } = snapshot
   const beginning = await begin(core, snapshot, failTopic ? [topic, failTopic] : [topic])
   const subscription = {
@@ -28,8 +28,9 @@ export async function addSubscription(
   }
   const outcome = await core.store.createSubscription(subscription, kindOf(group))
   if (outcome === 'created') await correctBeginning(core, subscription, beginning)
-  // It was removed meanwhile.
-  else if (outcome === 'unknown_group') await forgetOffsets(core, beginning.added, subscription.topicName)
+  // It was removed meanwhile, or the topic.
+  else if (outcome !== 'exists') await forgetOffsets(core, beginning.added, subscription.topicName)
+  return outcome === 'unknown_topic' ? outcome : 'added'
 }
 
 /** Gives a subscription a fail topic that has none, and other settings. */
@@ -39,13 +40,14 @@ export async function addFailTopic(
   subscription: Subscription,
   failTopic: TopicSnapshot,
   settings: SubscriptionSettings,
-): Promise<void> {
+): Promise<'added' | 'unknown_topic'> {
   const { groupName, topicName } = subscription
   const beginning = await begin(core, snapshot, [failTopic])
   const change = { ...settings, failTopicId: failTopic.topic.topicId }
   const outcome = await core.store.updateSubscription(groupName, topicName, change)
   if (outcome === 'updated') await correctBeginning(core, subscription, beginning)
   else await forgetOffsets(core, beginning.added, topicName)
+  return outcome === 'unknown_topic' ? outcome : 'added'
 }
 
 /** The settings of a subscription, without what it is of. */

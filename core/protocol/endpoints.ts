@@ -241,6 +241,14 @@ export const endpoints = {
     response: admin.topicView,
     summary: 'A topic, its queues and how far they reach.',
   },
+  removeTopic: {
+    method: 'DELETE',
+    function: 'admin',
+    path: '/api/admin/topics/{topicName}',
+    response: admin.removedView,
+    audits: 'topic',
+    summary: 'Remove a topic that no group subscribes to. Its messages end with their retention.',
+  },
   addQueues: {
     method: 'POST',
     function: 'admin',

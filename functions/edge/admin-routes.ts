@@ -2,6 +2,7 @@ import { getGroup } from '../../core/admin/group-view.ts'
 import { createGroup, deleteGroup, listGroups, updateGroup } from '../../core/admin/groups.ts'
 import { changeStop, resetOffsets } from '../../core/admin/offsets.ts'
 import { addQueues, changeQueue, removeQueue } from '../../core/admin/queues.ts'
+import { removeTopic } from '../../core/admin/remove-topic.ts'
 import { subscribe, unsubscribe } from '../../core/admin/subscriptions.ts'
 import { createTopic, getTopicView, listTopics } from '../../core/admin/topics.ts'
 import { listAudit } from '../../core/audit/list-audit.ts'
@@ -21,6 +22,7 @@ export const adminRoutes = {
   createTopic,
   listTopics,
   getTopicView: (core, _request, { topicName = '' }) => getTopicView(core, topicName),
+  removeTopic: (core, _request, { topicName = '' }) => removeTopic(core, topicName),
   addQueues: (core, request: AddQueuesRequest, { topicName = '' }) => addQueues(core, topicName, request),
   changeQueue: (core, request: ChangeQueueRequest, { topicName = '', queueId = '' }) =>
     changeQueue(core, topicName, queueId, request),

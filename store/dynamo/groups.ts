@@ -19,7 +19,7 @@ import {
   settingsAttributes,
   subscriptionOf,
 } from './items.ts'
-import { assignmentRaise, type RegistryContext, raiseCounters, wake } from './registry.ts'
+import { assignmentRaise, notBeingRemoved, type RegistryContext, raiseCounters, wake } from './registry.ts'
 
 type Groups = Pick<
   RegistryStore,
@@ -54,11 +54,10 @@ export function createGroups(context: RegistryContext): Groups {
     return [{ Update: raised }, wake(context, groupName)]
   }
 
-  const recordAt = (topicName: string, groupName: string): TransactWriteItem => {
-    return {
-      Put: { TableName, Item: { ...itemKey(keys.subscriber(topicName, groupName)), groupName: str(groupName) } },
-    }
-  }
+  const recordAt = (topicName: string, groupName: string): TransactWriteItem[] => [
+    { Put: { TableName, Item: { ...itemKey(keys.subscriber(topicName, groupName)), groupName: str(groupName) } } },
+    { ConditionCheck: notBeingRemoved(TableName, topicName) },
+  ]
 
   return {
     /** A transaction of 2 items, of a copy 3 or 4: 2 write units each. */
@@ -163,16 +162,18 @@ export function createGroups(context: RegistryContext): Groups {
       return item && groupOf(item)
     },
 
-    /** A transaction of 4 items, with a fail topic of 5: 2 write units each. Of a copy for one consumer 2 items. */
+    /** A transaction of 5 items, with a fail topic of 7: 2 write units each. Of a copy for one consumer 2 items. */
     async createSubscription(subscription: Subscription, kind: GroupKind = 'group') {
       const { groupName } = subscription
+      const topicNames = kind === 'group' ? topicNamesOf(subscription) : []
       const answer = await requests.transact('createSubscription', 'once', [
         { Put: { TableName, Item: itemOfSubscription(subscription), ...expressions({ ConditionExpression: isNew }) } },
         ...tellOfSubscription(groupName, kind),
-        ...(kind === 'group' ? topicNamesOf(subscription).map(name => recordAt(name, groupName)) : []),
+        ...topicNames.flatMap(name => recordAt(name, groupName)),
       ])
       if (!answer.refused) return 'created'
-      return answer.refusals[1] !== undefined ? 'unknown_group' : 'exists'
+      if (answer.refusals[1] !== undefined) return 'unknown_group'
+      return answer.refusals[0] !== undefined ? 'exists' : 'unknown_topic'
     },
 
     /** A transaction of 5 items: 2 write units each. Of a copy for one consumer 2 items. */
@@ -190,7 +191,7 @@ export function createGroups(context: RegistryContext): Groups {
     },
 
     /**
-     * A transaction of 2 items, with a fail topic of 4: 2 write units each. A repeat raises the versions once more, which
+     * A transaction of 2 items, with a fail topic of 5: 2 write units each. A repeat raises the versions once more, which
      * does no harm.
      */
     async updateSubscription(
@@ -209,10 +210,12 @@ export function createGroups(context: RegistryContext): Groups {
           },
         },
         ...(hasFailTopic
-          ? [...tellOfSubscription(groupName, 'group'), recordAt(failTopicName(groupName, topicName), groupName)]
+          ? [...tellOfSubscription(groupName, 'group'), ...recordAt(failTopicName(groupName, topicName), groupName)]
           : [{ Update: raiseCounters(TableName, groupName, ['metaVersion', 'version']) }]),
       ])
-      return answer.refused ? 'unknown_subscription' : 'updated'
+      if (!answer.refused) return 'updated'
+      const isKnown = answer.refusals[0] === undefined && answer.refusals[1] === undefined
+      return isKnown ? 'unknown_topic' : 'unknown_subscription'
     },
 
     /**

@@ -79,6 +79,7 @@ export const itemOfTopic = (topic: Topic): Item => ({
   retentionMs: num(topic.retentionMs),
   createdAtMs: num(topic.createdAtMs),
   ...(topic.failOf && { failOfGroup: str(topic.failOf.groupName), failOfTopic: str(topic.failOf.topicName) }),
+  ...(topic.additions !== undefined && { additions: num(topic.additions) }),
 })
 
 export const topicOf = (item: Item): Topic => ({
@@ -89,6 +90,7 @@ export const topicOf = (item: Item): Topic => ({
   ...(item.failOfGroup && {
     failOf: { groupName: strOf(item, 'failOfGroup'), topicName: strOf(item, 'failOfTopic') },
   }),
+  ...(item.additions && { additions: numOf(item, 'additions') }),
 })
 
 export const itemOfQueue = (queue: Queue): Item => ({

@@ -2,7 +2,7 @@ import type { TransactWriteItem } from '@aws-sdk/client-dynamodb'
 import type { QueuePlace } from '../../core/store.ts'
 import { keys } from '../keys.ts'
 import { num } from './attributes.ts'
-import { exists, expressions } from './expressions.ts'
+import { exists, expressions, isNew } from './expressions.ts'
 import { itemKey } from './items.ts'
 import type { Operation } from './meter.ts'
 import type { Effect, Requests, TransactionAnswer } from './requests.ts'
@@ -42,6 +42,13 @@ export const offsetKey = ({ groupName, queueOffsetId }: QueuePlace) =>
 
 /** The part of an update that ends a claim, if there is one. */
 export const endClaim = 'REMOVE #claimant, #claimedUntilMs'
+
+/** A check in a transaction that adds something to a topic: that it is not being removed, and was not. */
+export const notBeingRemoved = (TableName: string, topicName: string) => ({
+  TableName,
+  Key: itemKey(keys.topicRemoval(topicName)),
+  ...expressions({ ConditionExpression: isNew }),
+})
 
 export type GroupCounter = 'rbVersion' | 'metaVersion' | 'version' | 'rebalanceAsked'
 

@@ -1,16 +1,20 @@
 import type { IdKind, Queue, Topic, TopicSnapshot } from '../../core/model.ts'
-import type { RegistryStore } from '../../core/store.ts'
+import { nameRestMs, type RegistryStore, removalKeptMs } from '../../core/store.ts'
 import { keys } from '../keys.ts'
 import { num, numOf, str, strOf } from './attributes.ts'
 import { allOf, exists, expressions, isNew } from './expressions.ts'
 import { itemKey, itemOfQueue, itemOfTopic, queueOf, topicOf } from './items.ts'
-import type { RegistryContext } from './registry.ts'
+import { notBeingRemoved, type RegistryContext } from './registry.ts'
 
 type Topics = Pick<
   RegistryStore,
   | 'takeIds'
   | 'createTopic'
-  | 'addQueue'
+  | 'addQueues'
+  | 'beginTopicRemoval'
+  | 'cancelTopicRemoval'
+  | 'removeTopicQueues'
+  | 'removeTopic'
   | 'setReadOnly'
   | 'removeQueue'
   | 'readTopic'
@@ -18,6 +22,9 @@ type Topics = Pick<
   | 'checkpointQueue'
   | 'listGroups'
 >
+
+const ifRemovedBy = (removal: string) =>
+  expressions({ ConditionExpression: '#removal = :removal' }, { removal: str(removal) })
 
 /** Ids, topics, their queues, and the lists of names. A consistent read costs 1 read unit for each 4 KB. */
 export function createTopics({ requests, registryTable }: RegistryContext): Topics {
@@ -53,24 +60,111 @@ export function createTopics({ requests, registryTable }: RegistryContext): Topi
       return numOf(answer.item, 'lastId') - count + 1
     },
 
-    /** A transaction of 2 items and one for each queue: 2 write units each. */
+    /** A transaction of 3 items and one for each queue: 2 write units each. */
     async createTopic(topic: Topic, queues: readonly Queue[]) {
       const answer = await requests.transact('createTopic', 'once', [
         { Put: { TableName: registryTable, Item: itemOfTopic(topic), ...expressions({ ConditionExpression: isNew }) } },
+        {
+          Delete: {
+            TableName: registryTable,
+            Key: itemKey(keys.topicRemoval(topic.name)),
+            ...expressions(
+              { ConditionExpression: `${isNew} OR #removedAtMs <= :rested` },
+              { rested: num(topic.createdAtMs - nameRestMs) },
+            ),
+          },
+        },
         { Put: { TableName: registryTable, Item: itemKey(keys.name('topic', topic.name)) } },
         ...queues.map(queue => ({ Put: { TableName: registryTable, Item: itemOfQueue(queue) } })),
       ])
-      return answer.refused ? 'exists' : 'created'
+      if (!answer.refused) return 'created'
+      return answer.refusals[0] !== undefined ? 'exists' : 'removed_lately'
+    },
+
+    /** A transaction of 2 items and one for each queue: 2 write units each. */
+    async addQueues(topicName: string, queues: readonly Queue[], additions?: number) {
+      const clauses = {
+        topicExists: exists,
+        ...(additions === 0 && { noneWereAdded: 'attribute_not_exists(#additions)' }),
+        ...(additions && { noneWereAddedSince: '#additions = :additions' }),
+      }
+      const answer = await requests.transact('addQueues', 'once', [
+        {
+          Update: {
+            TableName: registryTable,
+            Key: itemKey(keys.topic(topicName)),
+            ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+            ...expressions(
+              { UpdateExpression: 'ADD #additions :one', ConditionExpression: allOf(clauses) },
+              { one: num(1), ...(additions && { additions: num(additions) }) },
+            ),
+          },
+        },
+        { ConditionCheck: notBeingRemoved(registryTable, topicName) },
+        ...queues.map(queue => ({
+          Put: { TableName: registryTable, Item: itemOfQueue(queue), ...expressions({ ConditionExpression: isNew }) },
+        })),
+      ])
+      if (!answer.refused) return 'added'
+      const [ofTopic, ofRemoval] = answer.refusals
+      return ofRemoval !== undefined || (ofTopic && ofTopic.old === undefined) ? 'unknown_topic' : 'conflict'
+    },
+
+    /** A transaction of 2 items: 4 write units. */
+    async beginTopicRemoval(topicName: string, removal: string) {
+      const topicExists = expressions({ ConditionExpression: exists })
+      const answer = await requests.transact('beginTopicRemoval', 'repeatable', [
+        { ConditionCheck: { TableName: registryTable, Key: itemKey(keys.topic(topicName)), ...topicExists } },
+        {
+          Put: {
+            TableName: registryTable,
+            Item: { ...itemKey(keys.topicRemoval(topicName)), removal: str(removal) },
+          },
+        },
+      ])
+      return answer.refused ? 'unknown_topic' : 'begun'
     },
 
     /** 1 write unit. */
-    async addQueue(queue: Queue) {
-      const answer = await requests.put('addQueue', 'once', {
+    async cancelTopicRemoval(topicName: string, removal: string) {
+      await requests.delete('cancelTopicRemoval', 'repeatable', {
         TableName: registryTable,
-        Item: itemOfQueue(queue),
-        ...expressions({ ConditionExpression: isNew }),
+        Key: itemKey(keys.topicRemoval(topicName)),
+        ...ifRemovedBy(removal),
       })
-      return answer.refused ? 'exists' : 'created'
+    },
+
+    /** A transaction of 1 item and one for each queue: 2 write units each. */
+    async removeTopicQueues(topicName: string, removal: string, queueIds: readonly number[]) {
+      const answer = await requests.transact('removeTopicQueues', 'repeatable', [
+        {
+          ConditionCheck: {
+            TableName: registryTable,
+            Key: itemKey(keys.topicRemoval(topicName)),
+            ...ifRemovedBy(removal),
+          },
+        },
+        ...queueIds.map(queueId => ({
+          Delete: { TableName: registryTable, Key: itemKey(keys.queue(topicName, queueId)) },
+        })),
+      ])
+      return answer.refused ? 'overtaken' : 'removed'
+    },
+
+    /** A transaction of 3 items: 6 write units. */
+    async removeTopic(topicName: string, removal: string, nowMs: number) {
+      const left = {
+        ...itemKey(keys.topicRemoval(topicName)),
+        removal: str(removal),
+        removedAtMs: num(nowMs),
+        x: num(Math.floor((nowMs + removalKeptMs) / 1000)),
+      }
+      const answer = await requests.transact('removeTopic', 'repeatable', [
+        { Put: { TableName: registryTable, Item: left, ...ifRemovedBy(removal) } },
+        { Delete: { TableName: registryTable, Key: itemKey(keys.topic(topicName)) } },
+        { Delete: { TableName: registryTable, Key: itemKey(keys.name('topic', topicName)) } },
+      ])
+      return answer.refused ? 'overtaken' : 'removed'
     },
 
     /** 1 write unit. */

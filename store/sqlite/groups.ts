@@ -60,6 +60,8 @@ export function createGroups(database: Database, written: Records, durable: Reco
     else written.put(keys.group(group.name), raiseMeta(group))
   }
 
+  const isRemoved = (topicName: string) => written.get(keys.topicRemoval(topicName)) !== undefined
+
   return {
     createGroup: group =>
       database.write(() => {
@@ -125,6 +127,7 @@ export function createGroups(database: Database, written: Records, durable: Reco
         const group = written.get<Group>(keys.group(groupName))
         if (!group) return 'unknown_group'
         if (written.get(keys.subscription(groupName, topicName))) return 'exists'
+        if (kind === 'group' && topicNamesOf(subscription).some(isRemoved)) return 'unknown_topic'
         written.put(keys.subscription(groupName, topicName), subscription)
         if (kind === 'group') {
           for (const name of topicNamesOf(subscription)) written.put(keys.subscriber(name, groupName), {})
@@ -151,6 +154,7 @@ export function createGroups(database: Database, written: Records, durable: Reco
         const group = written.get<Group>(keys.group(groupName))
         const subscription = written.get<Subscription>(key)
         if (!group || !subscription) return 'unknown_subscription'
+        if (change.failTopicId !== undefined && isRemoved(failTopicName(groupName, topicName))) return 'unknown_topic'
         written.put(key, { ...subscription, ...change })
         if (change.failTopicId === undefined) {
           written.put(keys.group(groupName), raiseMeta(group))

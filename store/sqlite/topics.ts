@@ -1,5 +1,5 @@
 import type { Queue, Topic } from '../../core/model.ts'
-import type { RegistryStore } from '../../core/store.ts'
+import { nameRestMs, type RegistryStore, removalKeptMs } from '../../core/store.ts'
 import { keys } from '../keys.ts'
 import type { Database } from './database.ts'
 import type { Records } from './records.ts'
@@ -8,7 +8,11 @@ type TopicOperations = Pick<
   RegistryStore,
   | 'takeIds'
   | 'createTopic'
-  | 'addQueue'
+  | 'addQueues'
+  | 'beginTopicRemoval'
+  | 'cancelTopicRemoval'
+  | 'removeTopicQueues'
+  | 'removeTopic'
   | 'setReadOnly'
   | 'removeQueue'
   | 'readTopic'
@@ -16,7 +20,19 @@ type TopicOperations = Pick<
   | 'checkpointQueue'
 >
 
+/** With `removedAtMs`: it is done. */
+type Removal = { removal: string; removedAtMs?: number }
+
 export function createTopics(database: Database, written: Records, durable: Records): TopicOperations {
+  const isRemovedBy = (topicName: string, removal: string) =>
+    written.get<Removal>(keys.topicRemoval(topicName))?.removal === removal
+
+  function forgetQueue(topicName: string, queueId: number): void {
+    written.delete(keys.queue(topicName, queueId))
+    // So that `trim` knows that nobody asks any more where its offsets go on.
+    written.put(keys.removedQueue(queueId), {})
+  }
+
   return {
     takeIds: (kind, count) =>
       database.write(() => {
@@ -28,18 +44,54 @@ export function createTopics(database: Database, written: Records, durable: Reco
     createTopic: (topic, queues) =>
       database.write(() => {
         if (written.get(keys.topic(topic.name))) return 'exists'
+        const { removedAtMs } = written.get<Removal>(keys.topicRemoval(topic.name)) ?? {}
+        if (removedAtMs !== undefined && removedAtMs > topic.createdAtMs - nameRestMs) return 'removed_lately'
+        written.delete(keys.topicRemoval(topic.name))
         written.put(keys.topic(topic.name), topic)
         written.put(keys.name('topic', topic.name), {})
         for (const queue of queues) written.put(keys.queue(topic.name, queue.queueId), queue)
         return 'created'
       }),
 
-    addQueue: queue =>
+    addQueues: (topicName, queues, additions) =>
       database.write(() => {
-        const key = keys.queue(queue.topicName, queue.queueId)
-        if (written.get(key)) return 'exists'
-        written.put(key, queue)
-        return 'created'
+        const topic = written.get<Topic>(keys.topic(topicName))
+        if (!topic || written.get(keys.topicRemoval(topicName))) return 'unknown_topic'
+        const { additions: made = 0 } = topic
+        if (made !== (additions ?? made)) return 'conflict'
+        if (queues.some(({ queueId }) => written.get(keys.queue(topicName, queueId)))) return 'conflict'
+        written.put(keys.topic(topicName), { ...topic, additions: made + 1 })
+        for (const queue of queues) written.put(keys.queue(topicName, queue.queueId), queue)
+        return 'added'
+      }),
+
+    beginTopicRemoval: (topicName, removal) =>
+      database.write(() => {
+        if (!written.get(keys.topic(topicName))) return 'unknown_topic'
+        written.put<Removal>(keys.topicRemoval(topicName), { removal })
+        return 'begun'
+      }),
+
+    cancelTopicRemoval: (topicName, removal) =>
+      database.write(() => {
+        if (isRemovedBy(topicName, removal)) written.delete(keys.topicRemoval(topicName))
+      }),
+
+    removeTopicQueues: (topicName, removal, queueIds) =>
+      database.write(() => {
+        if (!isRemovedBy(topicName, removal)) return 'overtaken'
+        for (const queueId of queueIds) forgetQueue(topicName, queueId)
+        return 'removed'
+      }),
+
+    removeTopic: (topicName, removal, nowMs) =>
+      database.write(() => {
+        if (!isRemovedBy(topicName, removal)) return 'overtaken'
+        written.delete(keys.topic(topicName))
+        written.delete(keys.name('topic', topicName))
+        const removed: Removal = { removal, removedAtMs: nowMs }
+        written.put(keys.topicRemoval(topicName), removed, nowMs + removalKeptMs)
+        return 'removed'
       }),
 
     setReadOnly: (topicName, queueId, sinceMs) =>
@@ -60,9 +112,7 @@ export function createTopics(database: Database, written: Records, durable: Reco
         if (!queue) return 'unknown_queue'
         const { readOnlySinceMs } = queue
         if (readOnlySinceMs === undefined || readOnlySinceMs !== (sinceMs ?? readOnlySinceMs)) return 'writable'
-        written.delete(key)
-        // So that `trim` knows that nobody asks any more where its offsets go on.
-        written.put(keys.removedQueue(queueId), {})
+        forgetQueue(topicName, queueId)
         return 'removed'
       }),
 

@@ -20,7 +20,7 @@ const leaves =
     await store.askRebalance(groupName)
   }
 const getsAQueue: Change = async store => {
-  await store.addQueue(queueOf(topicName, 50))
+  await store.addQueues(topicName, [queueOf(topicName, 50)])
   await store.askRebalance(groupName)
 }
 

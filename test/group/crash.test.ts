@@ -41,8 +41,8 @@ const cases: Record<string, Case> = {
     owners: [1],
     members: [1, 2],
     before: async store => {
-      await store.addQueue(queueOf(topicName, 8))
-      await store.addQueue(queueOf(topicName, 9))
+      await store.addQueues(topicName, [queueOf(topicName, 8)])
+      await store.addQueues(topicName, [queueOf(topicName, 9)])
       await store.askRebalance(groupName)
     },
     act: core => rebalance(core, groupName),

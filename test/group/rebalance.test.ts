@@ -115,8 +115,8 @@ describe('a rebalance', () => {
   test('gives the group its place at the beginning of queues that its topic got later', async () => {
     await makeGroup(store, { owners: [1], members: [1] })
     await run()
-    await store.addQueue(queueOf(topicName, 8))
-    await store.addQueue(queueOf(topicName, 9))
+    await store.addQueues(topicName, [queueOf(topicName, 8)])
+    await store.addQueues(topicName, [queueOf(topicName, 9)])
     await store.askRebalance(groupName)
     await run()
     const { offsets } = await read(store)

@@ -129,4 +129,6 @@ async function useEverything({ call, tick }: Containers, advance: (ms: number) =
   await call('resetOffsets', { of: 'all', to: 'end' }, paths)
   await call('removeQueue', undefined, { ...paths, queueId: '3' })
   await tick({ groupName: 'g' }, 'GroupChanged')
+  await call('createTopic', { name: 'unused' })
+  await call('removeTopic', undefined, { topicName: 'unused' })
 }

@@ -19,6 +19,7 @@ import { failTopicContract } from './contract-fail-topics.ts'
 import { groupContract } from './contract-groups.ts'
 import { memberContract } from './contract-members.ts'
 import { queueContract } from './contract-queues.ts'
+import { topicContract } from './contract-topics.ts'
 import { sameAnswers } from './equivalence.ts'
 
 /** A store under test, and a hand to do to it what only time does. */
@@ -293,9 +294,9 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
       test('adds queues, in order of their ids, and only once', async () => {
         const name = `topic-${unique()}`
         await store.createTopic(topicOf(name), [queueOf(name, 9)])
-        assert.equal(await store.addQueue(queueOf(name, 10)), 'created')
-        assert.equal(await store.addQueue(queueOf(name, 2)), 'created')
-        assert.equal(await store.addQueue(queueOf(name, 10, { checkpoint: 77 })), 'exists')
+        assert.equal(await store.addQueues(name, [queueOf(name, 10)]), 'added')
+        assert.equal(await store.addQueues(name, [queueOf(name, 2)]), 'added')
+        assert.equal(await store.addQueues(name, [queueOf(name, 3), queueOf(name, 10, { checkpoint: 77 })]), 'conflict')
         const topic = await store.readTopic(name)
         assert.deepEqual(topic?.queues, [queueOf(name, 2), queueOf(name, 9), queueOf(name, 10)])
       })
@@ -728,6 +729,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
     const scene: ContractScene = { store: () => store, unique }
     auditContract(scene)
     queueContract(scene)
+    topicContract(scene)
     groupContract(scene)
     failTopicContract(scene)
     claimContract(scene)

@@ -231,14 +231,15 @@ describe('what the store asks of DynamoDB', { skip: engine.skip ?? false }, () =
     const ownCopy = groupOf('orders~1', { origin: { groupName: 'orders', consumerId: 1 } })
     const open = { allowedIps: [], deniedIps: [], maxConsumers: 2 }
     const steps: [Operation, () => Promise<unknown>, string, number][] = [
-      ['createTopic', () => store.createTopic(topicOf('orders'), [queueOf('orders', queueId)]), 'created', 6],
+      ['createTopic', () => store.createTopic(topicOf('orders'), [queueOf('orders', queueId)]), 'created', 8],
+      ['addQueues', () => store.addQueues('orders', [queueOf('orders', 9)], 0), 'added', 6],
       ['setReadOnly', () => store.setReadOnly('orders', queueId, 1), 'set', 1],
       ['createGroup', () => store.createGroup(group), 'created', 4],
       ['createGroup', () => store.createGroup(subEnvCopy), 'created', 8],
       ['createGroup', () => store.createGroup(ownCopy), 'created', 6],
       ['updateGroup', () => store.updateGroup('orders', open), 'updated', 4],
       ['addQueueOffset', () => store.addQueueOffset(offset), 'created', 6],
-      ['createSubscription', () => store.createSubscription(subscriptionOf('orders', 'orders')), 'created', 8],
+      ['createSubscription', () => store.createSubscription(subscriptionOf('orders', 'orders')), 'created', 10],
       [
         'createSubscription',
         () => store.createSubscription(subscriptionOf('orders~1', 'orders'), 'consumer_copy'),
@@ -258,6 +259,9 @@ describe('what the store asks of DynamoDB', { skip: engine.skip ?? false }, () =
       ['removeGroup', () => store.removeGroup(subEnvCopy), 'removed', 8],
       ['removeGroup', async () => store.removeGroup((await store.readGroupRecord('orders')) ?? group), 'removed', 6],
       ['removeQueue', () => store.removeQueue('orders', queueId), 'removed', 1],
+      ['beginTopicRemoval', () => store.beginTopicRemoval('orders', 'a'), 'begun', 4],
+      ['removeTopicQueues', () => store.removeTopicQueues('orders', 'a', [9]), 'removed', 4],
+      ['removeTopic', () => store.removeTopic('orders', 'a', 5), 'removed', 6],
     ]
     for (const [operation, act, outcome, writeUnits] of steps) {
       meter.clear()

@@ -39,6 +39,7 @@ const originOf = ({ topic }: Names, n: number | undefined) => (n === undefined ?
 const failTopicId = fc.constantFrom({}, {}, { failTopicId: 8 })
 const offset = fc.integer({ min: 0, max: 12 })
 const version = fc.integer({ min: 0, max: 3 })
+const removal = fc.constantFrom('one', 'one', 'other')
 const isStale = fc.constantFrom(false, false, false, false, true)
 
 const command = <T extends unknown[]>(
@@ -71,17 +72,45 @@ const registryCommands = fc.oneof(
   }),
   command(
     'createTopic',
-    [few],
-    n =>
+    [few, few],
+    (n, createdAt) =>
       (store, { topic }) =>
-        store.createTopic(topicOf(topic(n)), [queueOf(topic(n), 1)]),
+        store.createTopic(topicOf(topic(n), { createdAtMs: createdAt * 100_000 }), [queueOf(topic(n), 1)]),
   ),
   command(
-    'addQueue',
-    [few, few],
-    (n, q) =>
+    'addQueues',
+    [few, few, fc.constantFrom(undefined, undefined, 0, 1)],
+    (n, q, additions) =>
       (store, { topic }) =>
-        store.addQueue(queueOf(topic(n), q)),
+        store.addQueues(topic(n), [queueOf(topic(n), q)], additions),
+  ),
+  command(
+    'beginTopicRemoval',
+    [few, removal],
+    (n, by) =>
+      (store, { topic }) =>
+        store.beginTopicRemoval(topic(n), by),
+  ),
+  command(
+    'cancelTopicRemoval',
+    [few, removal],
+    (n, by) =>
+      (store, { topic }) =>
+        store.cancelTopicRemoval(topic(n), by),
+  ),
+  command(
+    'removeTopicQueues',
+    [few, removal, fc.subarray([1, 2])],
+    (n, by, queueIds) =>
+      (store, { topic }) =>
+        store.removeTopicQueues(topic(n), by, queueIds),
+  ),
+  command(
+    'removeTopic',
+    [few, removal],
+    (n, by) =>
+      (store, { topic }) =>
+        store.removeTopic(topic(n), by, 100_000),
   ),
   command(
     'setReadOnly',

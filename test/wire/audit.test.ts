@@ -82,12 +82,12 @@ suite('an act of which something fails', () => {
   test('is recorded before it is begun', async () => {
     script.calls.length = 0
     await add()
-    const order = script.calls.map(call => call.operation).filter(operation => /AuditEntry|addQueue/.test(operation))
-    assert.deepEqual(order, ['addAuditEntry', 'addQueue', 'endAuditEntry'])
+    const order = script.calls.map(call => call.operation).filter(operation => /AuditEntry|addQueues/.test(operation))
+    assert.deepEqual(order, ['addAuditEntry', 'addQueues', 'endAuditEntry'])
   })
 
   test('stays as asked where its process ends before it is done', async () => {
-    script.next('addQueue', () => new Promise(() => {}))
+    script.next('addQueues', () => new Promise(() => {}))
     void add()
     await turn()
     const { outcome, endedAtMs, before, after } = (await newest()) ?? {}
@@ -110,7 +110,7 @@ suite('an act of which something fails', () => {
   })
 
   test('is recorded as failed, with its code and what is there now', async () => {
-    script.next('addQueue', 'lost answer')
+    script.next('addQueues', 'lost answer')
     const { status } = await add()
     assert.equal(status, 503)
     const entry = await newest()
@@ -119,7 +119,7 @@ suite('an act of which something fails', () => {
   })
 
   test('is recorded as failed where the fault is ours, without what it was', async () => {
-    script.next('addQueue', () => {
+    script.next('addQueues', () => {
       throw new TypeError('a defect')
     })
     assert.equal((await add()).status, 500)

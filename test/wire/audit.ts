@@ -85,6 +85,14 @@ const rows: Row[] = [
     after: { queues: [{ queueId: 1 }] },
   },
   {
+    act: 'removeTopic',
+    parameters: { topicName: 't2' },
+    prepare: service => createTopic(service, 't2'),
+    entity: 'topic:t2',
+    before: { name: 't2', queues: [{ queueId: 5 }], groups: [] },
+    after: null,
+  },
+  {
     act: 'createGroup',
     request: { name: 'g2', maxConsumers: 3 },
     entity: 'group:g2',

@@ -85,7 +85,7 @@ suite('getTopicQueueIds', () => {
     const { store } = service.core
     const readOnly = { topicName: 't1', queueId: 7, readOnlySinceMs: 1, checkpoint: 1 }
     await createTopic(service, 't1', 1)
-    await store.addQueue(readOnly)
+    await store.addQueues('t1', [readOnly])
     await store.createTopic({ name: 't2', topicId: 9, retentionMs: 3_600_000, createdAtMs: 0 }, [
       { ...readOnly, topicName: 't2', queueId: 8 },
     ])
