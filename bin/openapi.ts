@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { toJsonSchemaDefs } from '@valibot/to-json-schema'
+import { toJsonSchema, toJsonSchemaDefs } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
 import * as admin from '../core/protocol/admin.ts'
 import * as claims from '../core/protocol/claims.ts'
@@ -63,17 +63,19 @@ function buildPaths() {
 
 function buildOperation(name: string, { method, path, function: tag, request, response, status, summary }: Endpoint) {
   const changesSomething = tag === 'admin' && method !== 'GET'
-  const parameters = Array.from(path.matchAll(/\{(\w+)\}/g), ([, parameter]) => ({
+  const body = method === 'GET' ? undefined : request
+  const inPath = Array.from(path.matchAll(/\{(\w+)\}/g), ([, parameter]) => ({
     name: parameter,
     in: 'path',
     required: true,
     schema: nameSchema,
   }))
+  const parameters = [...inPath, ...(request && !body ? inQuery(request) : [])]
   const codes: ErrorCode[] = [
-    ...(request || parameters.length > 0 ? (['bad_request'] as const) : []),
-    ...(tag === 'admin' && parameters.length > 0 ? (['not_found'] as const) : []),
-    ...(changesSomething ? [parameters.length > 0 ? ('conflict' as const) : ('already_exists' as const)] : []),
-    ...(request ? (['payload_too_large'] as const) : []),
+    ...(parameters.length > 0 || request ? (['bad_request'] as const) : []),
+    ...(tag === 'admin' && inPath.length > 0 ? (['not_found'] as const) : []),
+    ...(changesSomething ? [inPath.length > 0 ? ('conflict' as const) : ('already_exists' as const)] : []),
+    ...(body ? (['payload_too_large'] as const) : []),
     'throttled',
     'internal',
     'unavailable',
@@ -83,12 +85,23 @@ function buildOperation(name: string, { method, path, function: tag, request, re
     summary,
     tags: [tag],
     ...(parameters.length > 0 && { parameters }),
-    ...(request && { requestBody: { required: true, content: content(request) } }),
+    ...(body && { requestBody: { required: true, content: content(body) } }),
     responses: {
       [status ?? 200]: { description: status === 201 ? 'Created.' : 'Answered.', content: content(response) },
       ...Object.fromEntries(codes.map(code => [errorTable[code].status, { $ref: `#/components/responses/${code}` }])),
     },
   }
+}
+
+/** The query parameters that a schema names. */
+function inQuery(request: v.GenericSchema) {
+  const { properties = {}, required = [] } = toJsonSchema(request, { typeMode: 'input', target: 'draft-2020-12' })
+  return Object.entries(properties).map(([parameter, schema]) => ({
+    name: parameter,
+    in: 'query',
+    required: required.includes(parameter),
+    schema,
+  }))
 }
 
 function buildSchemas() {

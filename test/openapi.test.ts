@@ -5,6 +5,8 @@ import { openApiFile, renderOpenApi } from '../bin/openapi.ts'
 import { type Endpoint, endpoints } from '../core/protocol/endpoints.ts'
 import { errorTable } from '../core/protocol/errors.ts'
 
+type Parameter = { name: string; in: string }
+
 const text = readFileSync(openApiFile, 'utf8')
 const document = JSON.parse(text)
 
@@ -17,11 +19,17 @@ suite('docs/openapi.json', () => {
     test(`describes ${name} with its request, its answer and its errors`, () => {
       const operation = document.paths[path]?.[method.toLowerCase()]
       assert.equal(operation?.operationId, name)
-      assert.equal(operation.requestBody !== undefined, request !== undefined)
+      assert.equal(operation.requestBody !== undefined, request !== undefined && method !== 'GET')
       assert.ok(operation.responses[status ?? 200])
       assert.ok(operation.responses[errorTable.internal.status])
-      const parameters = (operation.parameters ?? []).map((parameter: { name: string }) => `{${parameter.name}}`)
-      assert.deepEqual(parameters, path.match(/\{\w+\}/g) ?? [])
+      const namesIn = (place: string) =>
+        ((operation.parameters ?? []) as Parameter[]).filter(each => each.in === place).map(({ name }) => name)
+      assert.deepEqual(
+        namesIn('path').map(name => `{${name}}`),
+        path.match(/\{\w+\}/g) ?? [],
+      )
+      const entries = request && 'entries' in request ? Object.keys(request.entries as object) : []
+      assert.deepEqual(namesIn('query'), method === 'GET' ? entries : [])
     })
   }
 

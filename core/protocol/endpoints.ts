@@ -17,7 +17,10 @@ export type Endpoint = {
   /** API Gateway's notation: `{name}` stands for one segment. */
   readonly path: string
   readonly function: FunctionName
-  /** Absent: the endpoint reads no body. */
+  /**
+   * What it reads: of a GET the query parameters, else the body. Absent: neither. Query parameters are a strict object of
+   * texts, numbers and booleans (`v.optional` where they may be left out).
+   */
   readonly request?: v.GenericSchema
   readonly response: v.GenericSchema
   /** Status of a success, where it is not 200. */

@@ -5,6 +5,7 @@ import { type Endpoint, type EndpointName, endpoints } from '../../core/protocol
 import { PmqError } from '../../core/protocol/errors.ts'
 import { answerErrors } from './answer-errors.ts'
 import { parseBody } from './parse-body.ts'
+import { parseQuery } from './parse-query.ts'
 
 /** Serves one endpoint: the parsed request and the path's parameters in, the answer out. */
 export type Route<Request> = (
@@ -44,7 +45,7 @@ export function httpHandler(core: Core, routes: Routes, { serialize = JSON.strin
       const served = byRouteKey.get(event.routeKey)
       if (!served?.route) throw new PmqError('not_found', `there is no ${event.routeKey}`)
       const { endpoint, route } = served
-      const parsed = parseBody(endpoint, event)
+      const parsed = endpoint.method === 'GET' ? parseQuery(endpoint, event) : parseBody(endpoint, event)
       const parameters = (event.pathParameters ?? {}) as Record<string, string>
       const answer =
         'refusal' in parsed

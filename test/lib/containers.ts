@@ -12,6 +12,7 @@ import { type TickEvent, tickHandler } from '../../functions/edge/tick-handler.t
 import { openDynamoStore } from '../../store/dynamo/open.ts'
 import { createTables } from '../../store/dynamo/tables.ts'
 import { engineClient } from '../support/dynamo-store.ts'
+import { textOf } from '../wire/service.ts'
 import { actionsOf } from './actions.ts'
 
 const tables = { logTable: 'log', registryTable: 'registry' }
@@ -48,10 +49,12 @@ export async function startContainers(endpoint: string, clock: Clock) {
 
     /** Sends a request through its function's handler; fails unless it succeeds. */
     async call(name: EndpointName, request?: object, pathParameters: Record<string, string> = {}) {
-      const { method, path, function: functionName }: Endpoint = endpoints[name]
-      const body = request && JSON.stringify(request)
+      const endpoint: Endpoint = endpoints[name]
+      const { method, path, function: functionName } = endpoint
+      const text = textOf(endpoint, request)
+      const sent = method === 'GET' ? { rawQueryString: text } : { body: text }
       const requestContext = { http: { sourceIp: '127.0.0.1' } }
-      const event = { routeKey: `${method} ${path}`, pathParameters, body, isBase64Encoded: false, requestContext }
+      const event = { routeKey: `${method} ${path}`, pathParameters, ...sent, isBase64Encoded: false, requestContext }
       const answer = await handlers[functionName](event as unknown as APIGatewayProxyEventV2, context)
       const isText = String(answer.headers?.['content-type']).startsWith('text/')
       const parsed = isText ? { text: answer.body } : JSON.parse(answer.body ?? '')

@@ -27,7 +27,7 @@ export type Service = {
   clock: ManualClock
   /** Sends a request that has to be answered with success (which a `suc: false` is), and returns that answer. */
   call<N extends EndpointName>(endpoint: N, request?: unknown, parameters?: Parameters): Promise<AnswerOf<N>>
-  /** Sends anything: a string is the very text of the body. */
+  /** Sends anything: a string is the very text of the body, of a GET the query. */
   send(endpoint: EndpointName, request?: unknown, parameters?: Parameters): Promise<Reply>
   /** Hands a function an event. */
   invoke(functionName: FunctionName, event: APIGatewayProxyEventV2): Promise<Reply>
@@ -96,8 +96,7 @@ export function openService(options: ServiceOptions = {}): Service {
 
   async function send(name: EndpointName, request?: unknown, parameters: Parameters = {}): Promise<Reply> {
     const endpoint: Endpoint = endpoints[name]
-    const text = request === undefined ? '' : typeof request === 'string' ? request : JSON.stringify(request)
-    return invoke(endpoint.function, eventFor(endpoint, text, parameters))
+    return invoke(endpoint.function, eventFor(endpoint, textOf(endpoint, request), parameters))
   }
 
   return {
@@ -140,8 +139,14 @@ export async function turn(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise(setImmediate)
 }
 
-/** The event that API Gateway would make of a request with this body. */
-export function eventFor(endpoint: Endpoint, body: string, parameters: Parameters = {}): APIGatewayProxyEventV2 {
+export function textOf({ method }: Endpoint, request: unknown): string {
+  if (request === undefined) return ''
+  if (typeof request === 'string') return request
+  return method === 'GET' ? String(new URLSearchParams(request as Parameters)) : JSON.stringify(request)
+}
+
+/** The event that API Gateway would make of a request with this body, or of a GET with this query. */
+export function eventFor(endpoint: Endpoint, text: string, parameters: Parameters = {}): APIGatewayProxyEventV2 {
   const path = endpoint.path.replace(/\{(\w+)\}/g, (_, name) => parameters[name] ?? '')
   const matched = matchRoute(endpoint.method, path)
   assert.ok(matched, `no route for ${endpoint.method} ${path}`)
@@ -151,7 +156,8 @@ export function eventFor(endpoint: Endpoint, body: string, parameters: Parameter
     httpVersion: '1.1',
     socket: { remoteAddress: '10.0.0.7' },
   } as unknown as IncomingMessage
-  return toEvent(request, matched, path, '', Buffer.from(body), 'request')
+  const [query, body] = endpoint.method === 'GET' ? [text, ''] : ['', text]
+  return toEvent(request, matched, path, query, Buffer.from(body), 'request')
 }
 
 /** A request of exactly so many bytes, by a field that the schemas do not know. */
