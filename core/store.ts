@@ -1,3 +1,4 @@
+import type { FailedStore } from './failed/port.ts'
 import type {
   Batch,
   BatchHeader,
@@ -22,7 +23,7 @@ import type {
  * Any operation may throw a `StoreError`. After `unavailable` a write may have been applied, so that calling again may
  * answer `exists`, `not_a_member`, `conflict` or `fenced` for the caller's own write: take these as "done, maybe by me".
  */
-export interface Store extends LogStore, RegistryStore {
+export interface Store extends LogStore, RegistryStore, FailedStore {
   close(): Promise<void>
 }
 

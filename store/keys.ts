@@ -1,3 +1,4 @@
+import type { FirstPlace } from '../core/failed/records.ts'
 import type { IdKind } from '../core/model.ts'
 
 /**
@@ -21,6 +22,7 @@ import type { IdKind } from '../core/model.ts'
  * | awake group    | AWAKE            | group name      | consume, admin, tick        | tick                           |
  * | counter        | COUNTER#kind     | COUNTER         | admin, consume              | the same                       |
  * | removed queue  | REMOVEDQUEUES    | id              | admin, in SQLite            | its upkeep                     |
+ * | failed message | FAILED#group#topic | time#queue#offset | publish; admin: resend, drop | admin                     |
  *
  * Numbers in sort keys are padded to 16 digits, so that they sort as numbers.
  */
@@ -68,6 +70,12 @@ export const keys = {
 
   removedQueuesPartition: 'REMOVEDQUEUES',
   removedQueue: (queueId: number): Key => ({ pk: 'REMOVEDQUEUES', sk: digits(queueId) }),
+
+  failedPartition: (groupName: string, topicName: string) => `FAILED#${groupName}#${topicName}`,
+  failed: (groupName: string, topicName: string, { atMs, queueId, offset }: FirstPlace): Key => ({
+    pk: `FAILED#${groupName}#${topicName}`,
+    sk: `${digits(atMs)}#${digits(queueId)}#${digits(offset)}`,
+  }),
 
   counter: (kind: IdKind): Key => ({ pk: `COUNTER#${kind}`, sk: 'COUNTER' }),
 }

@@ -61,4 +61,14 @@ export const limits = {
   maxDelaySeconds: 43_200,
   maxRetryCount: 100,
   maxRetryBackoffRate: 10,
+  /** What is kept of how a message failed, in characters. */
+  maxErrorLength: 1000,
+  maxErrorKindLength: 30,
+  /** Why a dead letter was dropped, in characters. */
+  maxReasonLength: 500,
+  /** Failed messages in one answer, and in one request that resends or drops; each is a write or two. */
+  maxFailedPerPage: 100,
+  maxFailedPerChange: 500,
+  /** Records of failed messages that one request looks at: some 250 read units at most. */
+  maxFailedExamined: 1000,
 } as const

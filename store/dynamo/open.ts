@@ -4,6 +4,7 @@ import type { Store } from '../../core/store.ts'
 import { createClaims } from './claims.ts'
 import { createCommits } from './commits.ts'
 import { createConsumers } from './consumers.ts'
+import { createFailed } from './failed.ts'
 import { createGroups } from './groups.ts'
 import { createLog } from './log.ts'
 import type { OnCapacity } from './meter.ts'
@@ -37,6 +38,7 @@ export function openDynamoStore(options: DynamoStoreOptions): Store {
     ...createCommits(registry),
     ...createClaims(registry),
     ...createConsumers(registry),
+    ...createFailed(registry),
     async close() {
       client.destroy()
     },

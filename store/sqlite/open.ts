@@ -1,6 +1,7 @@
 import type { Store } from '../../core/store.ts'
 import { createConsumers } from './consumers.ts'
 import { type Database, type DatabaseOptions, openDatabase } from './database.ts'
+import { createFailed } from './failed.ts'
 import { createGroups } from './groups.ts'
 import { createLog } from './log.ts'
 import { createRecords } from './records.ts'
@@ -25,6 +26,7 @@ export function createSqliteStore(database: Database): SqliteStore {
     ...createTopics(database, written, durable),
     ...createGroups(database, written, durable),
     ...createConsumers(database, written, durable),
+    ...createFailed(database, written, durable),
     removeEnded: (nowMs, limit) => database.write(() => written.removeEnded(nowMs, limit)),
     close: async () => database.close(),
   }

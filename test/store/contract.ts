@@ -15,6 +15,7 @@ import type {
 import { maxQueuesAtOnce, type QueueMove, type Store } from '../../core/store.ts'
 import { claimContract } from './contract-claims.ts'
 import { failTopicContract } from './contract-fail-topics.ts'
+import { failedContract } from './contract-failed.ts'
 import { groupContract } from './contract-groups.ts'
 import { memberContract } from './contract-members.ts'
 import { queueContract } from './contract-queues.ts'
@@ -728,6 +729,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
     queueContract(scene)
     groupContract(scene)
     failTopicContract(scene)
+    failedContract(scene)
     claimContract(scene)
     memberContract(scene)
 
