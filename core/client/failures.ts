@@ -1,11 +1,11 @@
 import type { Core } from '../core.ts'
-import { recordFailures, recordSuccesses } from '../failed/record.ts'
+import { placesOf, recordFailures, recordSuccesses } from '../failed/record.ts'
 import { trailOf } from '../failed/trail.ts'
 import { originOf } from '../group/fail-topics.ts'
 import { readMessagesAt } from '../log/read-at.ts'
 import type { QueueOffset, Topic, TopicSnapshot } from '../model.ts'
 import type { FailuresRequest, FailuresResponse } from '../protocol/failures.ts'
-import type { PublishRequest, PublishRun } from '../protocol/publish.ts'
+import type { PublishRequest } from '../protocol/publish.ts'
 import { meetVersion } from './fencing.ts'
 import { findTopic, findTopicWith, isName } from './find.ts'
 import { refuseFailures } from './message-limits.ts'
@@ -60,11 +60,6 @@ async function storeFailures(core: Core, request: FailuresRequest, failMsg: Publ
   const isRecorded = await recordFailures(core, queue.failOf, (offsets ?? []).flatMap(placesOf), cause)
   return suc && !isRecorded ? notRecorded : { suc, ...(msg !== undefined && { msg }) }
 }
-
-const placesOf = ({ queueId, offset, count }: PublishRun) =>
-  queueId === undefined || offset === undefined
-    ? []
-    : Array.from({ length: count }, (_, i) => ({ queueId, offset: offset + i }))
 
 /** The messages with their past: of a queue of the topic that is the place itself, of the fail topic it is in the log. */
 async function withTrails(

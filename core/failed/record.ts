@@ -4,6 +4,7 @@ import { readMessagesAt, type StoredMessage } from '../log/read-at.ts'
 import type { Topic } from '../model.ts'
 import type { FailureCause } from '../protocol/failures.ts'
 import { limits } from '../protocol/limits.ts'
+import type { PublishRun } from '../protocol/publish.ts'
 import { StoreError } from '../store.ts'
 import type { FailedMessage, Place } from './records.ts'
 import { recordOf } from './trail.ts'
@@ -36,6 +37,12 @@ export async function recordFailures(
   if (deadLetters > 0) core.onDeadLetters?.({ ...failOf, count: deadLetters })
   return isDone
 }
+
+/** The places of what a publish has stored. */
+export const placesOf = ({ queueId, offset, count }: PublishRun) =>
+  queueId === undefined || offset === undefined
+    ? []
+    : Array.from({ length: count }, (_, i) => ({ queueId, offset: offset + i }))
 
 /** Records that messages of a fail queue were handled after all: a read for each of their batches, and a write for each. */
 export async function recordSuccesses(core: Core, queueId: number, offsets: readonly number[]): Promise<boolean> {

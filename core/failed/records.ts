@@ -22,6 +22,10 @@ export type FailedState = 'retrying' | 'exhausted' | 'succeeded' | 'dropped'
 /** Where and when it came into the fail topic for the first time: what its record is called, and sorted by. */
 export type FirstPlace = { atMs: number; queueId: number; offset: number }
 
+/** In which order records are. */
+export const compareFirst = (a: FirstPlace, b: FirstPlace): number =>
+  a.atMs - b.atMs || a.queueId - b.queueId || a.offset - b.offset
+
 export type Place = { queueId: number; offset: number }
 
 export type FailedMessage = {
