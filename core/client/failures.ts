@@ -29,9 +29,8 @@ import type { InternalMessage } from './store-placement.ts'
 export async function publishAndUpdateResultFailMsg(core: Core, request: FailuresRequest): Promise<FailuresResponse> {
   const { failMsg, ids, queueId } = request
   const stored = failMsg == null ? await checkOwner(core, request) : await storeFailures(core, request, failMsg)
-  if (stored.fenced || queueId == null || !ids?.length) return stored
-  const isRecorded = await recordSuccesses(core, queueId, ids)
-  return isRecorded ? stored : { ...notRecorded, ...(stored.suc ? {} : stored) }
+  if (!stored.suc || queueId == null || !ids?.length) return stored
+  return (await recordSuccesses(core, queueId, ids)) ? stored : notRecorded
 }
 
 const refused = (msg: string): FailuresResponse => ({ suc: false, msg })
