@@ -80,8 +80,8 @@ suite('alarms', () => {
     }
   })
 
-  test('look at metrics that the tick writes, of their own stack, and take none for well', () => {
-    for (const MetricName of [metricNames.unhandledTopics, metricNames.stalledQueues]) {
+  test('look at metrics that the functions write, of their own stack, and take none for well', () => {
+    for (const MetricName of [metricNames.unhandledTopics, metricNames.stalledQueues, metricNames.deadLetters]) {
       template.hasResourceProperties('AWS::CloudWatch::Alarm', {
         Namespace: metricNames.namespace,
         MetricName,
