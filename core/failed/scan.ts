@@ -23,7 +23,7 @@ const recordsPerRead = 100
 
 /**
  * The records of a range that match, at most `limit`. However few do, no more than a thousand are looked at in one go, some
- * 250 read units if they are as large as they get: then it is `next` from which to go on.
+ * 250 read units at 1 KB each: then it is `next` from which to go on.
  */
 export async function collectFailed(
   core: Core,

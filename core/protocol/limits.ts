@@ -69,6 +69,6 @@ export const limits = {
   /** Failed messages in one answer, and in one request that resends or drops; each is a write or two. */
   maxFailedPerPage: 100,
   maxFailedPerChange: 500,
-  /** Records of failed messages that one request looks at: some 250 read units at most. */
+  /** Records of failed messages that one request looks at: some 250 read units, at 1 KB each. */
   maxFailedExamined: 1000,
 } as const

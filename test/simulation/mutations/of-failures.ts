@@ -131,9 +131,9 @@ export const failureMutations: Mutation[] = [
   {
     name: 'the service takes failures from who has lost the queue',
     file: 'core/client/failures.ts',
-    search: 'place?.offsetVersion === offsetVersion &&',
-    replace: '(place?.offsetVersion ?? -1) >= offsetVersion &&',
+    search: 'const isTheirs = place?.offsetVersion === offsetVersion && !isOthers(place, consumerId)',
+    replace: 'const isTheirs = place !== undefined || isOthers(place, consumerId)',
     expected: ['P4'],
-    from: 4650,
+    from: 1570,
   },
 ]
