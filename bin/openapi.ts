@@ -7,6 +7,7 @@ import * as claims from '../core/protocol/claims.ts'
 import * as commit from '../core/protocol/commit.ts'
 import { type Endpoint, endpoints } from '../core/protocol/endpoints.ts'
 import { type ErrorCode, errorTable } from '../core/protocol/errors.ts'
+import * as failed from '../core/protocol/failed.ts'
 import * as failures from '../core/protocol/failures.ts'
 import * as fields from '../core/protocol/fields.ts'
 import * as membership from '../core/protocol/membership.ts'
@@ -20,7 +21,7 @@ export const openApiFile = new URL('../docs/openapi.json', import.meta.url)
 
 /** The exported schemas of the protocol, by name: the components of the document. */
 const schemas = Object.fromEntries(
-  [publish, membership, pull, commit, failures, claims, meta, tool, admin, audit].flatMap(module =>
+  [publish, membership, pull, commit, failures, failed, claims, meta, tool, admin, audit].flatMap(module =>
     Object.entries<unknown>(module)
       .filter((entry): entry is [string, v.GenericSchema] => isSchema(entry[1]))
       .map(([name, schema]): [string, v.GenericSchema] => [capitalized(name), schema]),

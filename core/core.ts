@@ -8,7 +8,7 @@ import { findEnd } from './log/log-end.ts'
 import { createLogReader, type LogReader } from './log/read.ts'
 import { readHeads } from './log/resume.ts'
 import { createLru } from './lru.ts'
-import type { Group, TopicSnapshot } from './model.ts'
+import type { Group, Subscription, TopicSnapshot } from './model.ts'
 import type { Clock } from './protocol/clock.ts'
 import { createSnapshots, type Snapshots } from './snapshots.ts'
 import type { Store } from './store.ts'
@@ -61,7 +61,12 @@ export type CoreDeps = {
   newId: () => string
   bus: Bus
   settings: Settings
+  /** Hears of messages that have become dead letters, so that somebody looks at them. One may be told of twice. */
+  onDeadLetters?: (deadLetters: DeadLetters) => void
 }
+
+/** How many messages of a topic a group has just failed to handle for the last time. */
+export type DeadLetters = { groupName: string; topicName: string; count: number }
 
 /** What the use cases share within one container: the store, and what may be remembered of it between requests. */
 export type Core = CoreDeps & {
@@ -72,6 +77,8 @@ export type Core = CoreDeps & {
   arrivals: Arrivals
   topics: Remembered<TopicSnapshot>
   groups: Remembered<Group>
+  /** What groups subscribe to. */
+  subscriptions: Remembered<Subscription[]>
   snapshots: Snapshots
   /** Group → the sub-environments that have consumers in it. */
   subEnvs: Remembered<string[]>
@@ -119,6 +126,7 @@ export function createCore(deps: CoreDeps): Core {
     arrivals,
     groups,
     subEnvs: remember(clock, settings.groupCacheMs, name => readSubEnvs({ store }, name)),
+    subscriptions: remember(clock, settings.groupCacheMs, name => store.readSubscriptions(name)),
     snapshots: createSnapshots(store, clock),
     topics: remember(clock, settings.topicCacheMs, name => store.readTopic(name)),
     reader: createLogReader({ store, clock, cacheTextLength: settings.batchCacheTextLength }),

@@ -1,4 +1,5 @@
 import type { AuditStore } from './audit/port.ts'
+import type { FailedStore } from './failed/port.ts'
 import type {
   Batch,
   BatchHeader,
@@ -23,7 +24,7 @@ import type {
  * Any operation may throw a `StoreError`. After `unavailable` a write may have been applied, so that calling again may
  * answer `exists`, `not_a_member`, `conflict` or `fenced` for the caller's own write: take these as "done, maybe by me".
  */
-export interface Store extends LogStore, RegistryStore, AuditStore {
+export interface Store extends LogStore, RegistryStore, AuditStore, FailedStore {
   close(): Promise<void>
 }
 

@@ -23,6 +23,10 @@ export class Alarms extends Construct {
       what: 'Messages wait in queues of a running consumer group, and nothing of them has been committed for ten minutes.',
       paragraph: 'Queues that stall',
     })
+    this.alarmAt('DeadLetters', metricNames.deadLetters, 1, {
+      what: 'A consumer group has failed to handle messages for the last time: they are dead letters.',
+      paragraph: 'Dead letters',
+    })
   }
 
   /** An alarm while a count is above 0 for so many minutes. The functions write no count of what is well. */

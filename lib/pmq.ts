@@ -2,6 +2,7 @@ import { Duration } from 'aws-cdk-lib'
 import type { Table } from 'aws-cdk-lib/aws-dynamodb'
 import { EventBus, Rule, Schedule } from 'aws-cdk-lib/aws-events'
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
+import { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import { Construct } from 'constructs'
 import { envNames } from '../functions/edge/env.ts'
 import { Alarms, serviceName } from './alarms.ts'
@@ -68,7 +69,7 @@ export class Pmq extends Construct {
       description: 'PMQ: appends messages, and what was not handled, to the log',
       // An append gives up after a few seconds; the rest is a cold start.
       timeout: Duration.seconds(15),
-      environment: stored,
+      environment: { ...stored, [envNames.serviceName]: serviceName(this) },
     })
     const consume = new ServiceFunction(this, 'Consume', {
       entry: 'consume',
@@ -92,6 +93,10 @@ export class Pmq extends Construct {
 
     grant(publish, tables.log, 'PutItem', 'Query')
     grant(publish, tables.registry, 'Query')
+    // Anybody who consumes may have it write; so it writes what becomes of failed messages, and nothing else there.
+    grantPartitions(publish, tables.registry, 'FAILED#', 'UpdateItem')
+    // What it has handled again.
+    grant(admin, tables.log, 'PutItem')
     for (const each of [consume, admin, tick]) grant(each, tables.log, 'Query')
     for (const each of [consume, tick]) grant(each, tables.registry, ...registryActions, 'GetItem')
     grant(admin, tables.registry, ...registryActions)
@@ -125,4 +130,15 @@ type Action = (typeof registryActions)[number] | 'GetItem'
  */
 function grant(to: ServiceFunction, table: Table, ...actions: Action[]) {
   table.grant(to.role, ...actions.map(action => `dynamodb:${action}`))
+}
+
+/** The same for the partitions alone whose keys begin so. */
+function grantPartitions(to: ServiceFunction, table: Table, prefix: string, ...actions: Action[]) {
+  to.role.addToPrincipalPolicy(
+    new PolicyStatement({
+      actions: actions.map(action => `dynamodb:${action}`),
+      resources: [table.tableArn],
+      conditions: { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': [`${prefix}*`] } },
+    }),
+  )
 }

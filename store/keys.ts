@@ -1,4 +1,5 @@
 import { monthOf, timeOf } from '../core/audit/records.ts'
+import type { FirstPlace } from '../core/failed/records.ts'
 import type { IdKind } from '../core/model.ts'
 
 /**
@@ -24,6 +25,7 @@ import type { IdKind } from '../core/model.ts'
  * | counter        | COUNTER#kind     | COUNTER         | admin, consume              | the same                       |
  * | audit entry    | AUDIT#yyyy-mm    | time and chance | admin                       | admin                          |
  * | removed queue  | REMOVEDQUEUES    | id              | admin, in SQLite            | its upkeep                     |
+ * | failed message | FAILED#group#topic | time#queue#offset | publish; admin: resend, drop | admin                     |
  *
  * Numbers in sort keys are padded to 16 digits, so that they sort as numbers.
  */
@@ -75,6 +77,12 @@ export const keys = {
 
   removedQueuesPartition: 'REMOVEDQUEUES',
   removedQueue: (queueId: number): Key => ({ pk: 'REMOVEDQUEUES', sk: digits(queueId) }),
+
+  failedPartition: (groupName: string, topicName: string) => `FAILED#${groupName}#${topicName}`,
+  failed: (groupName: string, topicName: string, { atMs, queueId, offset }: FirstPlace): Key => ({
+    pk: `FAILED#${groupName}#${topicName}`,
+    sk: `${digits(atMs)}#${digits(queueId)}#${digits(offset)}`,
+  }),
 
   counter: (kind: IdKind): Key => ({ pk: `COUNTER#${kind}`, sk: 'COUNTER' }),
 }

@@ -1,3 +1,4 @@
+import type { DeadLetters } from '../../core/core.ts'
 import type { TickReport } from '../../core/tick.ts'
 
 /**
@@ -18,5 +19,20 @@ export function createAttention(say: (text: string) => void): (report: TickRepor
     ]
     for (const text of now) if (!said.has(text)) say(`${text}: its messages wait`)
     said = new Set(now)
+  }
+}
+
+/** Says at each tick how many messages have become dead letters since the one before: a thousand at once are one line. */
+export function createObituary(say: (text: string) => void) {
+  const counts = new Map<string, number>()
+  return {
+    note({ groupName, topicName, count }: DeadLetters): void {
+      const what = `of topic ${topicName} that group ${groupName} has failed to handle`
+      counts.set(what, (counts.get(what) ?? 0) + count)
+    },
+    tell(): void {
+      for (const [what, count] of counts) say(`${count} new dead letter${count === 1 ? '' : 's'} ${what}`)
+      counts.clear()
+    },
   }
 }

@@ -10,7 +10,7 @@ import { newId } from '../../functions/edge/core.ts'
 import { httpHandler } from '../../functions/edge/http.ts'
 import { logError } from '../../functions/edge/log.ts'
 import { publishRoutes } from '../../functions/edge/publish-routes.ts'
-import { createAttention } from './attention.ts'
+import { createAttention, createObituary } from './attention.ts'
 import { createLocalBus } from './bus.ts'
 import { createSchedule } from './schedule.ts'
 import { createHttpServer } from './server.ts'
@@ -47,8 +47,10 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
     },
     run => systemClock.sleep(Math.min(longestRebalancePauseMs, rebalancePauseMs * 2 ** run)),
   )
+  const obituary = createObituary(console.warn)
   const core = createCore({
     store,
+    onDeadLetters: obituary.note,
     clock: systemClock,
     random: Math.random,
     newId,
@@ -79,6 +81,7 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
     try {
       const report = await tick(core)
       attend(report)
+      obituary.tell()
       for (const { what, cause } of report.failed) logError('the tick could not finish', { what }, cause)
       await opened.upkeep(systemClock.now())
     } catch (error) {
@@ -90,6 +93,7 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
     place,
     async stop() {
       await schedule.stop()
+      obituary.tell()
       core.arrivals.close()
       await closeServer(server)
       await bus.settled()

@@ -1,3 +1,4 @@
+import { listFailed } from '../admin/failed.ts'
 import { readWorking } from '../admin/group-view.ts'
 import { isName, readGroup } from '../client/find.ts'
 import type { Core } from '../core.ts'
@@ -5,6 +6,7 @@ import { originOf } from '../group/fail-topics.ts'
 import type { Group, GroupSnapshot, QueueOffset, Subscription } from '../model.ts'
 import type { Selection } from '../protocol/admin.ts'
 import type { Audited } from '../protocol/endpoints.ts'
+import { PmqError } from '../protocol/errors.ts'
 
 /** What an act names: by its path, and by its request. */
 export type ActNames = { parameters: Record<string, string>; request: unknown }
@@ -44,6 +46,21 @@ export const auditedThings: Record<Audited, AuditedThing> = {
       offsets: await viewOffsets(core, snapshot, isOf((request as { of: Selection }).of)),
     })),
   },
+  // Which of them the act is about, and why, says its request.
+  failedMessages: { of: 'group', view: (core, { name, parameters }) => viewFailed(core, name, parameters.topicName) },
+}
+
+/** How many there are of each state, of the newest 1,000: some 250 read units for records of 1 KB. */
+async function viewFailed(core: Core, groupName: string, topicName = '') {
+  if (!isName(groupName) || !isName(topicName)) return undefined
+  try {
+    const { counts } = await listFailed(core, groupName, topicName, { order: 'newest', limit: 1, counts: true })
+    return { topicName, failed: counts }
+  } catch (error) {
+    // There is no such subscription, which the act itself will say.
+    if (error instanceof PmqError && error.code === 'not_found') return undefined
+    throw error
+  }
 }
 
 async function viewTopic(core: Core, topicName: string) {

@@ -4,16 +4,16 @@ import { lookBack } from '../log/log-end.ts'
 import { hashKey, type Placed, type Placement } from '../log/placement.ts'
 import type { BatchHeader, TopicSnapshot } from '../model.ts'
 import { limits } from '../protocol/limits.ts'
-import type { PublishRequest, PublishRun } from '../protocol/publish.ts'
+import type { PublishRun } from '../protocol/publish.ts'
 import type { BatchMessage } from '../protocol/pull.ts'
 import { lookBackOf } from './route-part.ts'
-import { toBatchMessage } from './store-placement.ts'
+import { type InternalRequest, toBatchMessage } from './store-placement.ts'
 
 /** What an earlier attempt has stored of a publish: the indexes of the messages, and where they are. */
 export type Earlier = { indexes: Set<number>; runs: PublishRun[] }
 
 /** Whether this is another attempt of a publish whose messages go where the queues of the topic make them go. */
-export const mayHaveMoved = (request: PublishRequest): boolean =>
+export const mayHaveMoved = (request: InternalRequest): boolean =>
   request.publishId != null &&
   lookBackOf(request) !== undefined &&
   (request.msgs ?? []).some(({ key, partitionInfo }) => key || partitionInfo)
@@ -27,7 +27,7 @@ export const mayHaveMoved = (request: PublishRequest): boolean =>
 export async function findMoved(
   core: Core,
   snapshot: TopicSnapshot,
-  request: PublishRequest,
+  request: InternalRequest,
   { placements }: Placed,
 ): Promise<Earlier | 'others' | undefined> {
   const { publishId } = request
@@ -76,7 +76,7 @@ async function findParts(core: Core, { queues }: TopicSnapshot, publishId: strin
 }
 
 /** Finds the messages of stored parts among those of the request. Of messages that are the same, any will do. */
-async function recognise(core: Core, request: PublishRequest, parts: readonly BatchHeader[]) {
+async function recognise(core: Core, request: InternalRequest, parts: readonly BatchHeader[]) {
   const open = new Map<string, number[]>()
   for (const index of request.msgs?.keys() ?? []) {
     const text = textOf(toBatchMessage(request, index))
@@ -107,5 +107,5 @@ function add({ indexes, runs }: Earlier, index: number, queueId: number, offset:
   else runs.push({ first: index, count: 1, queueId, offset })
 }
 
-/** A message by all that was published of it: another attempt may come from another address. */
-const textOf = ({ sendIp: _sendIp, ...message }: BatchMessage) => JSON.stringify(message)
+/** A message by all that was published of it: another attempt may come from another address, or know less of its past. */
+const textOf = ({ sendIp: _sendIp, failed: _failed, ...message }: BatchMessage) => JSON.stringify(message)

@@ -5,7 +5,7 @@ import type { PublishRequest, PublishResponse, PublishRun } from '../protocol/pu
 import { findTopic } from './find.ts'
 import { refuseMessages } from './message-limits.ts'
 import { findMoved, mayHaveMoved, nameOf, without } from './moved-parts.ts'
-import { storePlacement, usedForOthers } from './store-placement.ts'
+import { type InternalRequest, storePlacement, usedForOthers } from './store-placement.ts'
 
 /**
  * Publishes messages: one batch for each queue that they go to. Answered when all are durable. What could not be stored
@@ -30,7 +30,7 @@ export async function publish(core: Core, request: PublishRequest): Promise<Publ
 export async function publishTo(
   core: Core,
   snapshot: TopicSnapshot,
-  request: PublishRequest,
+  request: InternalRequest,
 ): Promise<PublishResponse> {
   const messages = request.msgs ?? []
   const topicName = snapshot.topic.name

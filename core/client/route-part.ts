@@ -16,7 +16,7 @@ const lookUpsAtOnce = 25
 const defaultLookBackMs = 15 * 60_000
 
 /** How far back an earlier attempt of a publish may be; undefined: there was none. */
-export const lookBackOf = (request: PublishRequest): number | undefined =>
+export const lookBackOf = (request: Pick<PublishRequest, 'attempt' | 'attemptAgeMs'>): number | undefined =>
   (request.attempt ?? 1) > 1 ? (request.attemptAgeMs ?? defaultLookBackMs) : undefined
 
 /**

@@ -5,12 +5,16 @@ import { type Cut, cutIntoBatches } from '../log/cut.ts'
 import type { Placement } from '../log/placement.ts'
 import type { TopicSnapshot } from '../model.ts'
 import { limits } from '../protocol/limits.ts'
-import type { PublishRequest, PublishRun } from '../protocol/publish.ts'
-import type { BatchMessage } from '../protocol/pull.ts'
+import type { PublishMessage, PublishRequest, PublishRun } from '../protocol/publish.ts'
+import type { BatchMessage, FailureTrail } from '../protocol/pull.ts'
 import { routePart } from './route-part.ts'
 
+/** What the service itself publishes to fail topics: messages with their past, and with the address they first came from. */
+export type InternalMessage = PublishMessage & Pick<BatchMessage, 'sendIp'> & { failed?: FailureTrail }
+export type InternalRequest = Omit<PublishRequest, 'msgs'> & { msgs?: InternalMessage[] | null | undefined }
+
 /** A part of a publish: the messages of one placement, to be stored in one queue. */
-export type Part = { snapshot: TopicSnapshot; request: PublishRequest; placement: Placement }
+export type Part = { snapshot: TopicSnapshot; request: InternalRequest; placement: Placement }
 
 export type Stored = { runs: PublishRun[]; isRetryable: boolean }
 
@@ -35,10 +39,10 @@ export async function storePlacement(core: Core, part: Part, publishId: string):
 const nameOfCut = (publishId: string, index: number) =>
   index === 0 ? publishId : `${publishId}${publishId.includes(' ') ? '' : ' '}/${index}`
 
-export function toBatchMessage(request: PublishRequest, index: number): BatchMessage {
+export function toBatchMessage(request: InternalRequest, index: number): BatchMessage {
   const message = request.msgs?.[index]
   if (message === undefined) throw new RangeError(`no message ${index} in this publish`)
-  const { tag, bizId, head, body, traceId, retryCount, key } = message
+  const { tag, bizId, head, body, traceId, retryCount, key, sendIp = request.clientIp, failed } = message
   return {
     ...(tag && { tag }),
     ...(bizId && { bizId }),
@@ -47,7 +51,8 @@ export function toBatchMessage(request: PublishRequest, index: number): BatchMes
     ...(traceId && { traceId }),
     ...(retryCount && { retryCount }),
     ...(key && { key }),
-    ...(request.clientIp && { sendIp: request.clientIp }),
+    ...(sendIp && { sendIp }),
+    ...(failed && { failed }),
   }
 }
 

@@ -36,6 +36,8 @@ export type ReadResult = { batches: TextBatch[]; skipped: number }
 
 export type LogReader = {
   read(request: ReadRequest): Promise<ReadResult>
+  /** The batch that holds an offset; undefined if it is past retention, or not there. Consistent. */
+  batchAt(queueId: number, offset: number): Promise<TextBatch | undefined>
   /** Lets readers have a batch that was just stored without a read from the store. */
   remember(queueId: number, batch: TextBatch): void
   /** Whether this reader has come across a batch that holds the offset, or a later one. */
@@ -194,6 +196,12 @@ export function createLogReader({ store, clock, cacheTextLength }: ReaderDeps): 
   return {
     remember,
     hasMet: (queueId, offset) => offset < (farthest.get(queueId) ?? 1),
+    async batchAt(queueId, offset) {
+      const beginsThere = cache.get(keyOf(queueId, offset))
+      if (beginsThere) return isLive(beginsThere) ? beginsThere : undefined
+      const batch = await store.readBatchAt(queueId, offset, { consistent: true })
+      return batch && endOf(batch) > offset && isLive(batch) ? toText(batch) : undefined
+    },
     async read(request) {
       const next = request.afterOffset + 1
       const cached = fromCache(request, next)

@@ -3,6 +3,7 @@ import * as admin from './admin.ts'
 import * as audit from './audit.ts'
 import * as claims from './claims.ts'
 import * as commit from './commit.ts'
+import * as failed from './failed.ts'
 import * as failures from './failures.ts'
 import * as membership from './membership.ts'
 import * as meta from './meta.ts'
@@ -34,7 +35,14 @@ export type Endpoint = {
 }
 
 /** What acts of operators change; how it looks in the audit log is in `core/audit/views.ts`. */
-export type Audited = 'topic' | 'group' | 'groupWithOffsets' | 'subscription' | 'subscriptionWithOffsets' | 'offsets'
+export type Audited =
+  | 'topic'
+  | 'group'
+  | 'groupWithOffsets'
+  | 'subscription'
+  | 'subscriptionWithOffsets'
+  | 'offsets'
+  | 'failedMessages'
 
 const consumer = '/api/client/consumer'
 const toolPath = '/api/client/tool'
@@ -333,6 +341,39 @@ export const endpoints = {
     response: admin.groupView,
     audits: 'subscription',
     summary: 'Subscribe a group to a topic, from now on; or change the settings of its subscription.',
+  },
+  listFailed: {
+    method: 'GET',
+    function: 'admin',
+    path: '/api/admin/groups/{groupName}/subscriptions/{topicName}/failed',
+    request: failed.listFailedRequest,
+    response: failed.failedListView,
+    summary: 'What a group failed to handle of a topic: what is retried, dead letters, and what has become of others.',
+  },
+  getFailed: {
+    method: 'GET',
+    function: 'admin',
+    path: '/api/admin/groups/{groupName}/subscriptions/{topicName}/failed/{failedId}',
+    response: failed.failedDetailView,
+    summary: 'One failed message, with its body and its history.',
+  },
+  resendFailed: {
+    method: 'POST',
+    function: 'admin',
+    path: '/api/admin/groups/{groupName}/subscriptions/{topicName}/failed/resend',
+    audits: 'failedMessages',
+    request: failed.resendFailedRequest,
+    response: failed.changeFailedView,
+    summary: 'Have dead letters handled again by their group, as often as new failures.',
+  },
+  dropFailed: {
+    method: 'POST',
+    function: 'admin',
+    path: '/api/admin/groups/{groupName}/subscriptions/{topicName}/failed/drop',
+    audits: 'failedMessages',
+    request: failed.dropFailedRequest,
+    response: failed.changeFailedView,
+    summary: 'Give dead letters up, for a reason. They stay listed until they are past retention.',
   },
   resetOffsets: {
     method: 'POST',

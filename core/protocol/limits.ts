@@ -70,4 +70,14 @@ export const limits = {
   auditKeptMs: 400 * 86_400_000,
   /** Times in requests: until the year 9999. */
   maxTimeMs: 253_402_300_799_999,
+  /** What is kept of how a message failed, in characters. */
+  maxErrorLength: 1000,
+  maxErrorKindLength: 30,
+  /** Why a dead letter was dropped, in characters. */
+  maxReasonLength: 500,
+  /** Failed messages in one answer, and in one request that resends or drops; each is a write or two. */
+  maxFailedPerPage: 100,
+  maxFailedPerChange: 500,
+  /** Records of failed messages that one request looks at: some 250 read units, at 1 KB each. */
+  maxFailedExamined: 1000,
 } as const

@@ -37,6 +37,25 @@ export const pulledMessage = v.object({
   sendTime: v.string(),
 })
 
+const place = v.tuple([wholeNumber(1), wholeNumber(1)])
+
+/**
+ * Where a message of a fail topic comes from: the service's own notes, which travel with it. Consumers make nothing of
+ * them, and what they say of it is not read. Queue and offset, wherever there is a place.
+ */
+export const failureTrail = v.object({
+  /** The group that failed, and of which topic. */
+  of: v.tuple([v.string(), v.string()]),
+  /** Where it was when it failed; if it was resent, where it lay as a dead letter. */
+  from: v.optional(place),
+  /** Where it failed first, in its topic. Absent: in `from`. */
+  origin: v.optional(place),
+  /** When and where it came into the fail topic first. Absent: now, and here. */
+  first: v.optional(v.tuple([wholeNumber(), wholeNumber(1), wholeNumber(1)])),
+  /** If it was resent: how often, when last, how often it had failed by then, and when last. */
+  resent: v.optional(v.tuple([wholeNumber(1), wholeNumber(), wholeNumber(), wholeNumber()])),
+})
+
 /** A message as a batch carries it: empty fields are left out; its offset is the batch's plus its index. */
 export const batchMessage = v.object({
   tag: v.optional(v.string()),
@@ -47,6 +66,7 @@ export const batchMessage = v.object({
   retryCount: v.optional(wholeNumber()),
   sendIp: v.optional(v.string()),
   key: v.optional(v.string()),
+  failed: v.optional(failureTrail),
 })
 
 export const pulledBatch = v.object({
@@ -74,5 +94,6 @@ export const pullResponse = v.object({
 export type PullRequest = v.InferOutput<typeof pullRequest>
 export type PulledMessage = v.InferOutput<typeof pulledMessage>
 export type BatchMessage = v.InferOutput<typeof batchMessage>
+export type FailureTrail = v.InferOutput<typeof failureTrail>
 export type PulledBatch = v.InferOutput<typeof pulledBatch>
 export type PullResponse = v.InferOutput<typeof pullResponse>

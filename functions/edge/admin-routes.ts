@@ -1,3 +1,5 @@
+import { dropFailed, resendFailed } from '../../core/admin/change-failed.ts'
+import { getFailed, listFailed } from '../../core/admin/failed.ts'
 import { getGroup } from '../../core/admin/group-view.ts'
 import { createGroup, deleteGroup, listGroups, updateGroup } from '../../core/admin/groups.ts'
 import { changeStop, resetOffsets } from '../../core/admin/offsets.ts'
@@ -15,6 +17,7 @@ import type {
   SubscribeRequest,
   UpdateGroupRequest,
 } from '../../core/protocol/admin.ts'
+import type { DropFailedRequest, ListFailedRequest, ResendFailedRequest } from '../../core/protocol/failed.ts'
 import type { HttpOptions, Routes } from './http.ts'
 import { logError } from './log.ts'
 
@@ -35,6 +38,14 @@ export const adminRoutes = {
   unsubscribe: (core, _request, { groupName = '', topicName = '' }) => unsubscribe(core, groupName, topicName),
   subscribe: (core, request: SubscribeRequest, { groupName = '', topicName = '' }) =>
     subscribe(core, groupName, topicName, request),
+  listFailed: (core, request: ListFailedRequest, { groupName = '', topicName = '' }) =>
+    listFailed(core, groupName, topicName, request),
+  getFailed: (core, _request, { groupName = '', topicName = '', failedId = '' }) =>
+    getFailed(core, groupName, topicName, failedId),
+  resendFailed: (core, request: ResendFailedRequest, { groupName = '', topicName = '' }) =>
+    resendFailed(core, groupName, topicName, request),
+  dropFailed: (core, request: DropFailedRequest, { groupName = '', topicName = '' }) =>
+    dropFailed(core, groupName, topicName, request),
   resetOffsets: (core, request: ResetRequest, { groupName = '' }) => resetOffsets(core, groupName, request),
   stopQueues: (core, request: ChangeStopRequest, { groupName = '' }) => changeStop(core, groupName, request, true),
   startQueues: (core, request: ChangeStopRequest, { groupName = '' }) => changeStop(core, groupName, request, false),

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type Core, createCore, defaultSettings } from '../../core/core.ts'
+import { type Core, type CoreDeps, createCore, defaultSettings } from '../../core/core.ts'
 import { systemClock } from '../../core/protocol/clock.ts'
 import { createClient } from '../../store/dynamo/client.ts'
 import { openDynamoStore } from '../../store/dynamo/open.ts'
@@ -10,7 +10,7 @@ import { type Environment, envNames, requireEnv } from './env.ts'
 export const newId = () => randomBytes(9).toString('base64url')
 
 /** What a function works with, once per container. A function that never changes a group has no bus. */
-export function coreFromEnv(env: Environment): Core {
+export function coreFromEnv(env: Environment, reports: Pick<CoreDeps, 'onDeadLetters'> = {}): Core {
   const endpoint = env[envNames.dynamodbEndpoint]
   const busName = env[envNames.bus]
   return createCore({
@@ -29,5 +29,6 @@ export function coreFromEnv(env: Environment): Core {
       pollHoldMs: Number(env[envNames.pollHoldMs] || defaultSettings.pollHoldMs),
       subEnvironments: env[envNames.subEnvironments] === '1',
     },
+    ...reports,
   })
 }

@@ -23,6 +23,7 @@ export const metricNames = {
   namespace: 'PMQ',
   unhandledTopics: 'UnhandledTopics',
   stalledQueues: 'StalledQueues',
+  deadLetters: 'DeadLetters',
 } as const
 
 export type Environment = Record<string, string | undefined>

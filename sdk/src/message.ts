@@ -29,7 +29,10 @@ export type Message = {
   readonly head: Readonly<Record<string, string>>
   readonly body: string
   readonly traceId: string
-  /** How often it has failed before and gone to the fail topic; failures in place are not counted here. */
+  /**
+   * How often it has failed before and gone to the fail topic, since an operator has resent it if one did; failures in place
+   * are not counted here.
+   */
   readonly retryCount: number
   /** When the service stored it, milliseconds since 1970. */
   readonly publishedAtMs: number

@@ -5,6 +5,7 @@ import { createAudit } from './audit.ts'
 import { createClaims } from './claims.ts'
 import { createCommits } from './commits.ts'
 import { createConsumers } from './consumers.ts'
+import { createFailed } from './failed.ts'
 import { createGroups } from './groups.ts'
 import { createLog } from './log.ts'
 import type { OnCapacity } from './meter.ts'
@@ -39,6 +40,7 @@ export function openDynamoStore(options: DynamoStoreOptions): Store {
     ...createClaims(registry),
     ...createConsumers(registry),
     ...createAudit(registry),
+    ...createFailed(registry),
     async close() {
       client.destroy()
     },

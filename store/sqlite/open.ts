@@ -2,6 +2,7 @@ import type { Store } from '../../core/store.ts'
 import { createAudit } from './audit.ts'
 import { createConsumers } from './consumers.ts'
 import { type Database, type DatabaseOptions, openDatabase } from './database.ts'
+import { createFailed } from './failed.ts'
 import { createGroups } from './groups.ts'
 import { createLog } from './log.ts'
 import { createRecords } from './records.ts'
@@ -27,6 +28,7 @@ export function createSqliteStore(database: Database): SqliteStore {
     ...createGroups(database, written, durable),
     ...createConsumers(database, written, durable),
     ...createAudit(database, written, durable),
+    ...createFailed(database, written, durable),
     removeEnded: (nowMs, limit) => database.write(() => written.removeEnded(nowMs, limit)),
     close: async () => database.close(),
   }

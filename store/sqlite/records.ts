@@ -13,6 +13,8 @@ export type Records = {
   list<T>(pk: string, prefix?: string): { sk: string; doc: T }[]
   /** What is below a sort key in a partition, the greatest sort key first. */
   listDown<T>(pk: string, below: string, limit: number): T[]
+  /** Documents of a partition whose sort keys are in a range, both ends of it included, in their order or against it. */
+  listRange<T>(range: { pk: string; from: string; to: string; isBackward: boolean; limit: number }): T[]
   /** Sort keys of a partition after `after`. */
   listKeys(pk: string, after: string, limit: number): string[]
 }
@@ -28,6 +30,9 @@ export function createRecords(db: DatabaseSync): Records {
   )
   const list = db.prepare('SELECT sk, doc FROM registry WHERE pk = ? AND sk >= ? AND sk < ? ORDER BY sk')
   const listDown = db.prepare('SELECT doc FROM registry WHERE pk = ? AND sk < ? ORDER BY sk DESC LIMIT ?')
+  const rangeOf = (order: 'ASC' | 'DESC') =>
+    db.prepare(`SELECT doc FROM registry WHERE pk = ? AND sk BETWEEN ? AND ? ORDER BY sk ${order} LIMIT ?`)
+  const [forward, backward] = [rangeOf('ASC'), rangeOf('DESC')]
   const listKeys = db.prepare('SELECT sk FROM registry WHERE pk = ? AND sk > ? ORDER BY sk LIMIT ?')
   return {
     get: ({ pk, sk }) => {
@@ -44,6 +49,8 @@ export function createRecords(db: DatabaseSync): Records {
         .all(pk, prefix, `${prefix}\u{10ffff}`)
         .map(row => ({ sk: String(row.sk), doc: JSON.parse(String(row.doc)) })),
     listDown: (pk, below, limit) => listDown.all(pk, below, limit).map(row => JSON.parse(String(row.doc))),
+    listRange: ({ pk, from, to, isBackward, limit }) =>
+      (isBackward ? backward : forward).all(pk, from, to, limit).map(row => JSON.parse(String(row.doc))),
     listKeys: (pk, after, limit) => listKeys.all(pk, after, limit).map(row => String(row.sk)),
   }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, type TestContext, test } from 'node:test'
+import { reportDeadLetters } from '../../functions/edge/dead-letters.ts'
 import { reportTick } from '../../functions/edge/metrics.ts'
 
 const quiet = { groups: 1, topics: 0, unhandled: [], stalled: [], failed: [] }
@@ -40,5 +41,26 @@ describe('the metrics of a tick', () => {
 
   test('are nothing where all is well', t => {
     assert.deepEqual(linesOf(t, quiet), [])
+  })
+})
+
+describe('the metric of dead letters', () => {
+  test('is a line that CloudWatch reads, with group and topic beside it', t => {
+    const lines: string[] = []
+    t.mock.method(console, 'log', (text: string) => lines.push(text))
+    reportDeadLetters({ groupName: 'billing', topicName: 'orders', count: 3 }, 'Stack', 1_704_112_215_007)
+    t.mock.restoreAll()
+    assert.equal(lines.length, 1)
+    const Metrics = [{ Name: 'DeadLetters', Unit: 'Count' }]
+    assert.deepEqual(JSON.parse(lines[0] ?? ''), {
+      _aws: {
+        Timestamp: 1_704_112_215_007,
+        CloudWatchMetrics: [{ Namespace: 'PMQ', Dimensions: [['service']], Metrics }],
+      },
+      service: 'Stack',
+      DeadLetters: 3,
+      groupName: 'billing',
+      topicName: 'orders',
+    })
   })
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createAttention } from '../../bin/host/attention.ts'
+import { createAttention, createObituary } from '../../bin/host/attention.ts'
 
 describe('what the host calls an operator to', () => {
   const ordersWait = { groupName: 'billing', topicNames: ['orders'] }
@@ -19,5 +19,22 @@ describe('what the host calls an operator to', () => {
     assert.deepEqual(said, ['no running consumer of group billing handles topic orders: its messages wait'])
     for (const report of [reportOf(), reportOf(ordersWait)]) attend(report)
     assert.equal(said.length, 2)
+  })
+
+  test('are new dead letters, once at the next tick, with how many there are', () => {
+    const said: string[] = []
+    const { note, tell } = createObituary(text => said.push(text))
+    tell()
+    note({ groupName: 'billing', topicName: 'orders', count: 1 })
+    tell()
+    note({ groupName: 'billing', topicName: 'orders', count: 1_000 })
+    note({ groupName: 'audit', topicName: 'orders', count: 1 })
+    note({ groupName: 'billing', topicName: 'orders', count: 1 })
+    for (const _ of [1, 2]) tell()
+    assert.deepEqual(said, [
+      '1 new dead letter of topic orders that group billing has failed to handle',
+      '1001 new dead letters of topic orders that group billing has failed to handle',
+      '1 new dead letter of topic orders that group audit has failed to handle',
+    ])
   })
 })

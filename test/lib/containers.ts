@@ -13,7 +13,7 @@ import { openDynamoStore } from '../../store/dynamo/open.ts'
 import { createTables } from '../../store/dynamo/tables.ts'
 import { engineClient } from '../support/dynamo-store.ts'
 import { textOf } from '../wire/service.ts'
-import { actionsOf } from './actions.ts'
+import { actionsOf, partitionOf } from './actions.ts'
 
 const tables = { logTable: 'log', registryTable: 'registry' }
 const context = { awsRequestId: 'request' } as Context
@@ -73,6 +73,11 @@ export async function startContainers(endpoint: string, clock: Clock) {
       )
     },
 
+    /** In which partitions a function has used an action on single items. */
+    partitionsOf: (name: keyof typeof functions, table: string, action: string) => [
+      ...(functions[name].partitions.get(`${table} ${action}`) ?? []),
+    ],
+
     async close() {
       for (const { core } of Object.values(functions)) await core.store.close()
     },
@@ -84,11 +89,19 @@ function createContainer(endpoint: string, clock: Clock, { announces }: { announ
   const note = (resource: string, action: string) => {
     used.set(resource, (used.get(resource) ?? new Set()).add(action))
   }
+  const partitions = new Map<string, Set<string>>()
+  const notePartition = (what: string, partition: string) => {
+    partitions.set(what, (partitions.get(what) ?? new Set()).add(partition))
+  }
   const client = engineClient(endpoint)
   client.middlewareStack.add(
     (next, { commandName }) =>
       args => {
-        for (const { table, action } of actionsOf(String(commandName), args.input)) note(table, action)
+        for (const { table, action } of actionsOf(String(commandName), args.input)) {
+          note(table, action)
+          const partition = partitionOf(args.input)
+          if (partition) notePartition(`${table} ${action}`, partition)
+        }
         return next(args)
       },
     { step: 'initialize' },
@@ -101,5 +114,5 @@ function createContainer(endpoint: string, clock: Clock, { announces }: { announ
     bus: announces ? { groupChanged: async () => note('bus', 'events:PutEvents') } : silentBus,
     settings: { ...defaultSettings, pollHoldMs: 0, topicCacheMs: 0, groupCacheMs: 0 },
   })
-  return { core, used }
+  return { core, used, partitions }
 }

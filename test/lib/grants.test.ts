@@ -45,7 +45,15 @@ suite('the grants', { skip: engine.skip ?? false }, () => {
 
   for (const name of ['publish', 'consume', 'admin', 'tick'] as const) {
     test(`of ${name} are all that it uses, and it uses all of them`, () => {
-      assert.deepEqual(containers.usedBy(name), grantedTo(name))
+      const granted = Object.entries(grantedTo(name)).map(([resource, all]) => {
+        const actions = all.map(each => {
+          const [action = '', partition] = each.split(' of ')
+          if (partition) assert.deepEqual(containers.partitionsOf(name, resource, action), [partition.slice(0, -1)])
+          return action
+        })
+        return [resource, actions]
+      })
+      assert.deepEqual(containers.usedBy(name), Object.fromEntries(granted))
     })
   }
 })
@@ -90,6 +98,7 @@ async function useEverything({ call, tick }: Containers, advance: (ms: number) =
     ...queue,
     failMsg: { topicName: 'g_t_fail', msgs: [{ body: 'one', retryCount: 1 }] },
   })
+  await useFailed(call, client, queue)
   await call('commitOffset', { ...client, queueOffsets: [{ ...queue, offset: 1 }] })
   await call('commitOffset', { ...client, queueOffsets: [{ ...queue, offset: 1 }], flag: 1 })
   await call('getMessageCount', { ...client, consumerGroupName: 'g', topics: ['t'] })
@@ -131,4 +140,23 @@ async function useEverything({ call, tick }: Containers, advance: (ms: number) =
   await tick({ groupName: 'g' }, 'GroupChanged')
   await call('createTopic', { name: 'unused' })
   await call('removeTopic', undefined, { topicName: 'unused' })
+}
+
+/** What is done with a message that has failed, by its consumer and by operators. */
+async function useFailed(call: Containers['call'], client: object, queue: object | undefined) {
+  const paths = { groupName: 'g', topicName: 't' }
+  await call('subscribe', { retryCount: 0 }, paths)
+  for (const body of ['two', 'three']) {
+    await call('publishAndUpdateResultFailMsg', {
+      ...client,
+      ...queue,
+      failMsg: { topicName: 'g_t_fail', msgs: [{ id: 1, body, retryCount: 1 }] },
+    })
+  }
+  const { failed } = await call('listFailed', {}, paths)
+  const [{ failedId, place }] = failed
+  await call('getFailed', undefined, { ...paths, failedId })
+  await call('dropFailed', { of: { failedIds: [failedId] }, reason: 'a test' }, paths)
+  await call('resendFailed', { of: 'all' }, paths)
+  await call('publishAndUpdateResultFailMsg', { ...client, queueId: place.queueId, ids: [place.offset] })
 }

@@ -80,8 +80,8 @@ suite('alarms', () => {
     }
   })
 
-  test('look at metrics that the tick writes, of their own stack, and take none for well', () => {
-    for (const MetricName of [metricNames.unhandledTopics, metricNames.stalledQueues]) {
+  test('look at metrics that the functions write, of their own stack, and take none for well', () => {
+    for (const MetricName of [metricNames.unhandledTopics, metricNames.stalledQueues, metricNames.deadLetters]) {
       template.hasResourceProperties('AWS::CloudWatch::Alarm', {
         Namespace: metricNames.namespace,
         MetricName,
@@ -114,10 +114,10 @@ suite('functions', () => {
   )
   const putEvents = ['events:PutEvents']
   const mayDo = {
-    publish: { [logTable]: dynamodb('PutItem', 'Query'), [registryTable]: dynamodb('Query') },
+    publish: { [logTable]: dynamodb('PutItem', 'Query'), [registryTable]: dynamodb('Query', 'UpdateItem of FAILED#*') },
     consume: { [logTable]: dynamodb('Query'), [registryTable]: anyItem, [bus]: putEvents },
     admin: {
-      [logTable]: dynamodb('Query'),
+      [logTable]: dynamodb('PutItem', 'Query'),
       [registryTable]: anyItem.filter(action => action !== 'dynamodb:GetItem'),
       [bus]: putEvents,
     },
@@ -143,10 +143,10 @@ suite('functions', () => {
     const tables = { [envNames.logTable]: { Ref: logTable }, [envNames.registryTable]: { Ref: registryTable } }
     const busToo = { ...tables, [envNames.bus]: { Ref: bus } }
     const expected = {
-      publish: tables,
       consume: busToo,
       admin: busToo,
       tick: { ...tables, [envNames.serviceName]: 'Pmq' },
+      publish: { ...tables, [envNames.serviceName]: 'Pmq' },
     }
     for (const [name, variables] of Object.entries(expected)) assert.deepEqual(environmentOf(name), variables, name)
   })

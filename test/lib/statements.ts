@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import type { Template } from 'aws-cdk-lib/assertions'
 
-/** What the role of a function allows, by logical id of the resource. Fails on all that is not written so plainly. */
+/**
+ * What the role of a function allows, by logical id of the resource; what it allows in some partitions alone as
+ * `action of PREFIX*`. Fails on all that is not written so plainly.
+ */
 export function statementsOf(
   template: Template,
   functionId: string,
@@ -16,15 +19,27 @@ export function statementsOf(
   const statements: Record<string, string[]> = {}
   for (const { Properties } of Object.values(template.findResources('AWS::IAM::Policy'))) {
     if (!Properties.Roles.some(({ Ref }: { Ref: string }) => Ref === roleId)) continue
-    for (const { Effect, Action, Resource } of Properties.PolicyDocument.Statement) {
+    for (const { Effect, Action, Resource, Condition } of Properties.PolicyDocument.Statement) {
       assert.equal(Effect, 'Allow')
+      const where = Condition === undefined ? '' : ` of ${partitionsOf(Condition)}`
       for (const resource of [Resource].flat()) {
         const [resourceId, attribute] =
           resource['Fn::GetAtt'] ?? assert.fail(`not a resource: ${JSON.stringify(resource)}`)
         assert.equal(attribute, 'Arn')
-        statements[resourceId] = [...(statements[resourceId] ?? []), ...[Action].flat()].sort()
+        statements[resourceId] = [
+          ...(statements[resourceId] ?? []),
+          ...[Action].flat().map(action => action + where),
+        ].sort()
       }
     }
   }
   return { logGroup: lambda.Properties.LoggingConfig.LogGroup.Ref, statements }
+}
+
+/** The one condition that there is: keys of a table that begin so. */
+function partitionsOf(condition: { [operator: string]: { [key: string]: string[] } }): string {
+  const keys = condition['ForAllValues:StringLike']?.['dynamodb:LeadingKeys'] ?? []
+  assert.deepEqual(condition, { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': keys } })
+  assert.match(keys.join(), /^[A-Z]+#\*$/)
+  return keys.join()
 }

@@ -12,7 +12,7 @@ import {
 import { createManualClock, settle } from './manual-clock.ts'
 
 type Options = { messages?: number; settings?: Partial<DispatchSettings> } & Partial<
-  Pick<DispatchDeps<undefined>, 'leaving' | 'bringAway' | 'preHandle' | 'postHandle' | 'trace'>
+  Pick<DispatchDeps<undefined>, 'leaving' | 'confirms' | 'bringAway' | 'preHandle' | 'postHandle' | 'trace'>
 >
 
 const settingsOf = (settings: Partial<DispatchSettings> = {}) => {
@@ -41,6 +41,7 @@ function begin(
       finished: done => finished.push(offsetsOf(done)),
       stillOpen: open => open,
       leaving: () => [],
+      confirms: () => false,
       bringAway: () => assert.fail(),
       onFailed: failure => failed.push(failure),
       onIdle: () => undefined,
@@ -461,13 +462,59 @@ suite('dispatching', () => {
     assert.deepEqual([seen, finished], [[[1, 2, 3]], [[1]]])
     assert.deepEqual(
       bringing.map(({ end: _, ...brought }) => brought),
-      [{ leaving: [2], failures: 1, succeeded: [1] }],
+      [{ leaving: [2], failures: 1, succeeded: [] }],
     )
     assert.deepEqual(offsetsOf(failed[0]?.leaving ?? []), [2])
     bringing[0]?.end(true)
     await clock.advance(100)
     assert.deepEqual(seen, [[1, 2, 3], [3], [4, 5]])
     assert.deepEqual(finished, [[1], [2], [3], [4, 5]])
+  })
+
+  test('where a success has to be told, it is done with when it was, and its slot starts nothing before', async () => {
+    const telling: { leaving: number[]; succeeded: number[]; cause: unknown; end: (isTold: boolean) => void }[] = []
+    const seen: number[][] = []
+    const { clock, finished, dispatch } = begin(
+      messages => {
+        seen.push(offsetsOf(messages))
+        return seen.length === 1 ? [2] : undefined
+      },
+      {
+        messages: 5,
+        settings: { consumerBatchSize: 2 },
+        confirms: () => true,
+        leaving: messages => messages,
+        bringAway: (leaving, _, succeeded, cause) =>
+          new Promise(end => {
+            telling.push({ leaving: offsetsOf(leaving), succeeded: offsetsOf(succeeded), cause, end })
+          }),
+      },
+    )
+    await clock.advance(60_000)
+    assert.deepEqual([seen, finished], [[[1, 2]], []])
+    telling[0]?.end(true)
+    await clock.advance(60_000)
+    assert.deepEqual(
+      [seen, finished],
+      [
+        [
+          [1, 2],
+          [3, 4],
+        ],
+        [[2, 1]],
+      ],
+    )
+    assert.deepEqual(
+      telling.map(({ end: _, ...told }) => told),
+      [
+        { leaving: [2], succeeded: [1], cause: { kind: 'returned' } },
+        { leaving: [], succeeded: [3, 4], cause: undefined },
+      ],
+    )
+    const stopped = dispatch.stop()
+    telling[1]?.end(false)
+    await stopped
+    assert.deepEqual(finished, [[2, 1]], 'what could not be told stays to the next owner')
   })
 
   test('a stop still hands out what is left for it, as slots become free, and ends behind that', async () => {

@@ -243,7 +243,7 @@ suite('what a handler fails on', () => {
     assert.deepEqual([stored(world), committed(), clock.sleeping], [[], [0], 0])
   })
 
-  test('of a fail queue tells with it what has succeeded, and what succeeds alone costs no request', async () => {
+  test('of a fail queue tells with it what has succeeded, as everything that succeeds there is told', async () => {
     const world = setUp({ ...one, settings: { consumerBatchSize: 3, retryDelay: 1 } })
     const { clock, consumer, log } = world
     const { start, stop } = consumer(failing('b'))
@@ -259,9 +259,103 @@ suite('what a handler fails on', () => {
         ids,
         failMsg?.msgs?.map(({ body, retryCount }) => [body, retryCount]),
       ]),
-      [[[1, 3], [['b', 2]]]],
+      [
+        [[1, 3], [['b', 2]]],
+        [[4], undefined],
+      ],
     )
     await stop()
+  })
+
+  test('is told when it succeeds later, however long that takes, and nothing is committed past it before', async () => {
+    const world = setUp({ ...one, settings: { threadSize: 1, consumerBatchSize: 1, retryDelay: 1 } })
+    const { clock, consumer, log, groups, service } = world
+    const { seen, handler } = recorder()
+    const made = consumer(handler)
+    await made.start()
+    const refusals = [
+      { kind: 'unreachable' },
+      { kind: 'lose_answer' },
+      { kind: 'answer', answer: { suc: false } },
+    ] as const
+    let asked = 0
+    service.onRequest = operation =>
+      operation === 'publishAndUpdateResultFailMsg' ? refusals[asked++ % refusals.length] : undefined
+    log.put(
+      failQueueId,
+      ['a', 'b'].map(body => ({ body, retryCount: 1 })),
+    )
+    await clock.advance(600_000)
+    assert.equal(groups.committed('billing', failQueueId), 0)
+    assert.deepEqual(seen, ['2:1'], 'its slot starts nothing meanwhile')
+    assert.equal(made.count('handler_failed'), 0)
+    service.onRequest = () => undefined
+    await clock.advance(60_000)
+    assert.equal(groups.committed('billing', failQueueId), 2)
+    assert.deepEqual(seen, ['2:1', '2:2'])
+    const told = failuresSent(world)
+    assert.deepEqual(told.at(-1), { ...told.at(-1), ids: [2], queueId: failQueueId, consumerGroupName: 'billing' })
+    assert.ok(told.every(({ failMsg, cause }) => failMsg === undefined && cause === undefined))
+    await made.stop()
+  })
+
+  test('is left to the next owner where its success could not be told before a stop', async () => {
+    const { clock, consumer, log, groups, service } = setUp({ ...one, settings: { retryDelay: 1 } })
+    const { start, stop } = consumer(() => undefined, { stopTimeoutMs: 2_000 })
+    await start()
+    service.onRequest = operation =>
+      operation === 'publishAndUpdateResultFailMsg' ? { kind: 'unreachable' } : undefined
+    log.put(failQueueId, [{ body: 'a', retryCount: 1 }])
+    await clock.advance(5_000)
+    const stopped = stop()
+    await clock.advance(3_000)
+    await stopped
+    assert.deepEqual([groups.committed('billing', failQueueId), clock.sleeping], [0, 0])
+  })
+
+  test('tells how: what was thrown, that it took too long, or that it was named', async () => {
+    const cases: [MessageHandler, { kind: string; text?: string }][] = [
+      [
+        () => {
+          throw new RangeError('it broke')
+        },
+        { kind: 'threw', text: 'RangeError: it broke' },
+      ],
+      [async () => Promise.reject(null), { kind: 'threw', text: 'null' }],
+      [
+        () => {
+          throw undefined
+        },
+        { kind: 'threw', text: 'undefined' },
+      ],
+      [() => Promise.reject('x'.repeat(5_000)), { kind: 'threw', text: 'x'.repeat(1_000) }],
+      [
+        () => Promise.reject(Object.defineProperty(new Error(), 'message', { get: () => assert.fail() })),
+        { kind: 'threw' },
+      ],
+      [() => Promise.reject(Object.create(null)), { kind: 'threw' }],
+      [messages => messages.map(({ offset }) => offset), { kind: 'returned' }],
+      [
+        () => [0],
+        {
+          kind: 'invalid_result',
+          text: 'The handler returned an array with 0; it must return nothing, or an array of offsets of its messages.',
+        },
+      ],
+      [
+        () => new Promise(() => undefined),
+        { kind: 'timed_out', text: 'The handler took longer than the 1 s of its subscription.' },
+      ],
+    ]
+    for (const [handler, cause] of cases) {
+      const world = setUp({ ...one, settings: { timeout: 1, retryDelay: 3_600 } })
+      const { start, stop } = world.consumer(handler)
+      await start()
+      world.log.put(1, ['a'])
+      await world.clock.advance(5_000)
+      assert.deepEqual(failuresSent(world)[0]?.cause, cause)
+      await stop()
+    }
   })
 
   test('is handed out again in place in a group that has no fail topic, alone', async () => {

@@ -21,6 +21,7 @@ function setUp(count: number) {
     handOuts,
     recorded: () => world.recorded,
     hasFailTopic: () => true,
+    confirms: () => false,
     bringAway: messages => new Promise(resolve => underWay.push({ offsets: messages.map(toOffset), answer: resolve })),
     finish(messages) {
       for (const { offset } of messages) {

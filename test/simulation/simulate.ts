@@ -3,6 +3,7 @@ import type { HistoryEvent } from '../checker/history.ts'
 import { audit } from './audit.ts'
 import { createCast } from './cast.ts'
 import { direct } from './director.ts'
+import { judgeRecords } from './failed-records.ts'
 import { type Finding, judge } from './judge.ts'
 import { drawPlan, type Plan } from './plan.ts'
 import { runOperator } from './programs/operator.ts'
@@ -40,10 +41,11 @@ export async function simulate(seed: number, changes: Partial<Plan> = {}): Promi
     director.stop()
     const found = plan.mode === 'liveness' ? await recover(world, cast, operator, plan, dice.fork()) : []
     await audit(world)
+    const isDrained = plan.mode === 'liveness' && found.length === 0
     return {
       seed,
       mode: plan.mode,
-      findings: [...found, ...judge(world, plan, cast)],
+      findings: [...found, ...judge(world, plan, cast), ...(await judgeRecords(world, plan, isDrained))],
       digest: createHash('sha1').update(JSON.stringify(world.history.events)).digest('hex'),
       history: world.history.events,
       steps: scheduler.steps,

@@ -16,6 +16,7 @@ import { maxQueuesAtOnce, type QueueMove, type Store } from '../../core/store.ts
 import { auditContract } from './contract-audit.ts'
 import { claimContract } from './contract-claims.ts'
 import { failTopicContract } from './contract-fail-topics.ts'
+import { failedContract } from './contract-failed.ts'
 import { groupContract } from './contract-groups.ts'
 import { memberContract } from './contract-members.ts'
 import { queueContract } from './contract-queues.ts'
@@ -732,6 +733,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
     topicContract(scene)
     groupContract(scene)
     failTopicContract(scene)
+    failedContract(scene)
     claimContract(scene)
     memberContract(scene)
 

@@ -6,6 +6,7 @@ import { createCapacityMeter, type Operation } from '../../store/dynamo/meter.ts
 import { openTestStore, type TestStore } from '../support/dynamo-store.ts'
 import { dynoxide, type RunningEngine } from '../support/engines.ts'
 import { consumerOf, groupOf, memberOf, offsetOf, queueOf, subscriptionOf, topicOf } from './contract.ts'
+import { failedOf } from './contract-failed.ts'
 
 const engine = dynoxide()
 const meter = createCapacityMeter()
@@ -43,6 +44,19 @@ describe('what the store asks of DynamoDB', { skip: engine.skip ?? false }, () =
 
   test('an uncontended append of up to 1 KB is one request and one write unit', async () => {
     assert.deepEqual(await opened.store.appendBatch(batchAt(1, 10, 900)), { outcome: 'stored' })
+    assert.deepEqual(meter.sum(), { requests: 1, readUnits: 0, writeUnits: 1 })
+  })
+
+  test('what becomes of a failed message is one request and one write unit each time, and so is a refusal', async () => {
+    const { store } = opened
+    const record = { ...failedOf('orders'), origin: { queueId: 7, offset: 1 }, error: 'Error: '.padEnd(300, 'x') }
+    for (const next of [record, { ...record, retryCount: 2 }, record, { ...record, state: 'succeeded' as const }]) {
+      meter.clear()
+      await store.recordFailed(next)
+      assert.deepEqual(meter.sum(), { requests: 1, readUnits: 0, writeUnits: 1 })
+    }
+    meter.clear()
+    await store.replaceFailed({ ...record, retryCount: 2 }, { ...record, retryCount: 2 }, 0)
     assert.deepEqual(meter.sum(), { requests: 1, readUnits: 0, writeUnits: 1 })
   })
 

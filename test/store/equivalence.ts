@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import type { FailedMessage, FailedState } from '../../core/failed/records.ts'
 import { failTopicName } from '../../core/group/fail-topics.ts'
 import type { Group, QueueOffset } from '../../core/model.ts'
 import type { GroupKind, OffsetRemoval, Store } from '../../core/store.ts'
@@ -15,6 +16,7 @@ import {
   subscriptionOf,
   topicOf,
 } from './contract.ts'
+import { failedOf } from './contract-failed.ts'
 
 /**
  * Random sequences of operations, run on the store under test and on a reference (SQLite in memory): every answer has to
@@ -255,6 +257,59 @@ const registryCommands = fc.oneof(
   }),
 )
 
+/** Few names and counts, so that later and earlier ones meet. */
+const failed = fc
+  .record({
+    offset: few,
+    state: fc.constantFrom<FailedState>('retrying', 'exhausted', 'succeeded', 'dropped'),
+    resends: fc.integer({ min: 0, max: 1 }),
+    retryCount: fc.integer({ min: 0, max: 2 }),
+    place: few,
+    optional: fc.option(few, { nil: undefined }),
+    claimedUntilMs: fc.option(offset, { nil: undefined }),
+  })
+  .map(
+    ({ offset, state, resends, retryCount, place, optional, claimedUntilMs }) =>
+      (topicName: string): FailedMessage =>
+        failedOf(topicName, {
+          first: { atMs: 1_000, queueId: 12, offset },
+          state,
+          resends,
+          retryCount,
+          place: { queueId: 12, offset: place },
+          ...(optional !== undefined && { error: `error ${optional}`, bizId: 'b', settledAtMs: optional }),
+          ...(claimedUntilMs !== undefined && { claimedUntilMs }),
+        }),
+  )
+  // Else a failing run would name a function.
+  .map(make => Object.assign(make, { toString: () => JSON.stringify(make('')) }))
+const listing = (topicName: string) =>
+  ({
+    groupName: 'billing',
+    topicName,
+    from: { atMs: 0, queueId: 0, offset: 0 },
+    to: { atMs: 9e15, queueId: 0, offset: 0 },
+    direction: 'backward',
+    limit: 10,
+  }) as const
+
+const failedCommands = fc.oneof(
+  command(
+    'recordFailed',
+    [failed],
+    make =>
+      (store, { topic }) =>
+        store.recordFailed(make(topic(1))),
+  ),
+  command('replaceFailed', [few, failed, offset, isStale], (n, make, nowMs, stale) => async (store, { topic }) => {
+    const next = make(topic(1))
+    const read = (await store.listFailed(listing(topic(1)))).find(({ first }) => first.offset === n)
+    if (!read) return store.replaceFailed(next, next, nowMs)
+    const former = stale ? { ...read, retryCount: read.retryCount - 1 } : read
+    return store.replaceFailed(former, { ...next, first: read.first }, nowMs)
+  }),
+)
+
 /** What owners and claimants do, and what is done to their queues. */
 const placeCommands = fc.oneof(
   command(
@@ -317,7 +372,11 @@ const placeCommands = fc.oneof(
   ),
 )
 
-const commands = fc.oneof({ weight: 2, arbitrary: registryCommands }, { weight: 1, arbitrary: placeCommands })
+const commands = fc.oneof(
+  { weight: 8, arbitrary: registryCommands },
+  { weight: 4, arbitrary: placeCommands },
+  { weight: 1, arbitrary: failedCommands },
+)
 
 const groupNumber = ({ group, run }: Names, n: number): Group => {
   if (n === 3) return groupOf(group(n), { mode: 'claimed', origin: { groupName: group(1), subEnv: 'blue' } })
@@ -356,6 +415,7 @@ async function readAll(store: Store, names: Names): Promise<unknown> {
     listedTopics: await listAfter(`t-${names.run}-`, page => store.listTopics(page)),
     listedGroups: await listAfter(`g-${names.run}-`, page => store.listGroups(page)),
     consumers: await Promise.all(consumerIds.map(consumerId => store.readConsumers([consumerId]))),
+    failed: await store.listFailed(listing(names.topic(1))),
     newcomers: (await store.listNewcomers()).filter(consumerId => consumerIds.includes(consumerId)),
     awake: (await store.listAwakeGroups())
       .map(awake => awake.groupName)

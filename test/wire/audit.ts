@@ -47,12 +47,41 @@ type Row = {
   after: object | null
 }
 
+const failOne = async (service: Service) => {
+  const [queueId = 0] = (await service.call('getTopicQueueIds', { topicNames: ['t1'] })).topicQueues?.t1 ?? []
+  const failMsg = { topicName: 'g1_t1_fail', msgs: [{ id: 1, body: 'm', retryCount: 4 }] }
+  await publish(service, ['m'], queueId)
+  await service.call('publishAndUpdateResultFailMsg', { queueId, failMsg })
+}
+const failedOf = (counts: object) => ({
+  topicName: 't1',
+  failed: { retrying: 0, exhausted: 0, succeeded: 0, dropped: 0, isPartial: false, ...counts },
+})
+
 const makeReadOnly = async (service: Service) => {
   await service.call('changeQueue', { readOnly: true }, { ...t1, queueId: '2' })
   service.clock.advance(60_000)
 }
 
 const rows: Row[] = [
+  {
+    act: 'resendFailed',
+    request: { of: 'all' },
+    parameters: { ...g1, ...t1 },
+    prepare: failOne,
+    entity: 'group:g1',
+    before: failedOf({ exhausted: 1 }),
+    after: failedOf({ retrying: 1 }),
+  },
+  {
+    act: 'dropFailed',
+    request: { of: 'all', reason: 'nobody wants it' },
+    parameters: { ...g1, ...t1 },
+    prepare: failOne,
+    entity: 'group:g1',
+    before: failedOf({ exhausted: 1 }),
+    after: failedOf({ dropped: 1 }),
+  },
   {
     act: 'createTopic',
     request: { name: 't2', queues: 1 },

@@ -31,7 +31,7 @@ export function fuzzSuite(name: string, { openStore, runs, skip }: FuzzOptions):
     async function assertHarmless(endpointName: EndpointName, body: string, parameter: string): Promise<void> {
       const endpoint: Endpoint = endpoints[endpointName]
       lines.length = 0
-      const event = eventFor(endpoint, body, { topicName: 't1', groupName: 'g1', queueId: '1' })
+      const event = eventFor(endpoint, body, { topicName: 't1', groupName: 'g1', queueId: '1', failedId: '1-2-3' })
       const pathParameters = Object.fromEntries(Object.keys(event.pathParameters ?? {}).map(key => [key, parameter]))
       const { status, json } = await service.invoke(endpoint.function, { ...event, pathParameters })
       assert.ok(status < 500, `${status} ${JSON.stringify(json)}: ${lines.at(-1)}`)

@@ -1,9 +1,10 @@
+import type { FailureCause } from '../../../core/protocol/failures.ts'
 import { PmqClientError } from '../errors.ts'
 import type { Message } from '../message.ts'
 import { ignoreRejection } from '../thenable.ts'
 
-/** Which messages of a call have failed, and why: `error` is undefined where the handler has named them itself. */
-export type CallFailure = { messages: readonly Message[]; error: unknown }
+/** Which messages of a call have failed, and why: there is no `error` where the handler has named them itself. */
+export type CallFailure = { messages: readonly Message[]; error: unknown; isNamed?: true }
 
 /** What a handler's result says of its messages; undefined if they are all done. Never throws. */
 export function readResult(result: unknown, messages: readonly Message[]): CallFailure | undefined {
@@ -24,7 +25,7 @@ function readOffsets(result: unknown, messages: readonly Message[]): CallFailure
   // As of `messages.map(async …)`: one of those promises that rejects is no other failure than this.
   for (const value of named) if (typeof value === 'object') void ignoreRejection(value)
   if (named.size > 0) return { messages, error: invalidResult(`an array with ${kindOf(unknown)}`) }
-  return failed.length > 0 ? { messages: failed, error: undefined } : undefined
+  return failed.length > 0 ? { messages: failed, error: undefined, isNamed: true } : undefined
 }
 
 /** The error of a call that has taken too long. */
@@ -46,3 +47,22 @@ function kindOf(value: unknown): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'an array' : typeof value
 }
+
+/** What the service is told of why messages have failed. Never throws, whatever was thrown. */
+export function causeOf({ error, isNamed }: Pick<CallFailure, 'error' | 'isNamed'>): FailureCause {
+  if (isNamed) return { kind: 'returned' }
+  try {
+    if (!(error instanceof Error)) return { kind: 'threw', text: String(error).slice(0, maxTextLength) }
+    const { code, name, message } = error as Error & { code?: unknown }
+    const isOurs = error instanceof PmqClientError
+    const kind =
+      isOurs && code === 'handler_timeout' ? 'timed_out' : isOurs && code === 'invalid_result' ? code : 'threw'
+    const text = isOurs ? message : `${name}: ${message}`
+    return { kind, text: text.slice(0, maxTextLength) }
+  } catch {
+    return { kind: 'threw' }
+  }
+}
+
+/** What the service keeps of it. */
+const maxTextLength = 1000

@@ -7,6 +7,8 @@ export type DelaySettings = Pick<AssignedQueue, 'topicType' | 'delayProcessTime'
 export function delayMsOf(settings: DelaySettings, retryCount: number): number {
   const { topicType, delayProcessTime, retryBackoffRate, maxRetryDelay } = settings
   if (topicType === 1 || delayProcessTime === 0) return delayProcessTime * 1000
+  // A dead letter that somebody has resent waits no more.
+  if (retryCount === 0) return 0
   const growth = (retryBackoffRate ?? 1) ** Math.max(0, retryCount - 1)
   return Math.min(maxRetryDelay ?? longestDelaySeconds, delayProcessTime * growth) * 1000
 }

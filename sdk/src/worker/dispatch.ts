@@ -1,9 +1,10 @@
 import { setMaxListeners } from 'node:events'
+import type { FailureCause } from '../../../core/protocol/failures.ts'
 import type { SafeListeners } from '../consumer-listeners.ts'
 import type { Message } from '../message.ts'
 import { type Attempted, type AttemptsDeps, createAttempts } from './attempts.ts'
 import { CallContext } from './call-context.ts'
-import type { CallFailure } from './call-outcome.ts'
+import { type CallFailure, causeOf } from './call-outcome.ts'
 
 /** What dispatching is made of. `Mark` is whatever `take` wants back in `finished`. */
 export type DispatchDeps<Mark> = Omit<AttemptsDeps<Attempted>, 'calls' | 'onEnded'> & {
@@ -15,8 +16,15 @@ export type DispatchDeps<Mark> = Omit<AttemptsDeps<Attempted>, 'calls' | 'onEnde
   stillOpen(messages: readonly Message[]): readonly Message[]
   /** Which of the failed messages are brought somewhere else, instead of being handed out again by this call. */
   leaving(failed: readonly Message[], failures: number): readonly Message[]
-  /** Brings them there, however long that takes. False: the queue is being given up. Never rejects. */
-  bringAway(leaving: readonly Message[], failures: number, succeeded: readonly Message[]): Promise<boolean>
+  /** Whether the service has to be told of a success before it is done with. */
+  confirms(): boolean
+  /** Brings them there, and tells what has succeeded, however long that takes. False: the queue is being given up. Never rejects. */
+  bringAway(
+    leaving: readonly Message[],
+    failures: number,
+    succeeded: readonly Message[],
+    cause: FailureCause | undefined,
+  ): Promise<boolean>
   /** `retryInMs` is absent if nothing of the call is handed out again by it. */
   onFailed(failure: FailedCall): void
   /** No call runs, and there is nothing that could be handed out. */
@@ -186,12 +194,20 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
   function onEnded(call: Call<Mark>, nowMs: number, failure: CallFailure | undefined) {
     if (isAbandoned) return end(call)
     if (failure) return fail(call, failure)
+    if (deps.confirms()) return void confirm(call)
     deps.finished(call.messages, call.mark)
     end(call, nowMs)
   }
 
-  function fail(call: Call<Mark>, { messages: failed, error }: CallFailure) {
+  async function confirm(call: Call<Mark>) {
+    const isTold = await deps.bringAway([], 0, call.messages, undefined)
+    if (isTold && !isAbandoned) deps.finished(call.messages, call.mark)
+    end(call)
+  }
+
+  function fail(call: Call<Mark>, failure: CallFailure) {
     const { messages, mark } = call
+    const { messages: failed, error } = failure
     const failures = ++call.failures
     const leaving = deps.leaving(failed, failures)
     const staying = leaving.length === 0 ? failed : failed.filter(message => !leaving.includes(message))
@@ -199,23 +215,25 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     // Up to a tenth less, so that consumers which failed together do not return together.
     const retryInMs = stopping.signal.aborted || staying.length === 0 ? undefined : backoffMs * (1 - random() / 10)
     const succeeded = failed.length < messages.length ? messages.filter(message => !failed.includes(message)) : []
-    if (succeeded.length > 0) deps.finished(succeeded, mark)
+    const told = deps.confirms() ? succeeded : []
+    if (told.length < succeeded.length) deps.finished(succeeded, mark)
     call.messages = staying
     deps.onFailed({ messages, failed, leaving, failures, error, retryInMs })
-    if (leaving.length === 0 && retryInMs === undefined) end(call)
-    else void goOn(call, leaving, succeeded, retryInMs)
+    if (leaving.length + told.length === 0 && retryInMs === undefined) end(call)
+    else void goOn(call, leaving, told, causeOf(failure), retryInMs)
   }
 
   async function goOn(
     call: Call<Mark>,
     leaving: readonly Message[],
     succeeded: readonly Message[],
+    cause: FailureCause,
     retryInMs: number | undefined,
   ) {
-    if (leaving.length > 0) {
-      const isAway = await deps.bringAway(leaving, call.failures, succeeded)
+    if (leaving.length + succeeded.length > 0) {
+      const isAway = await deps.bringAway(leaving, call.failures, succeeded, cause)
       if (!isAway || isAbandoned) return end(call)
-      deps.finished(leaving, call.mark)
+      deps.finished([...leaving, ...succeeded], call.mark)
     }
     if (retryInMs === undefined) return end(call)
     await clock.sleep(retryInMs, stopping.signal)

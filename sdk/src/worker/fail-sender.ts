@@ -1,6 +1,6 @@
 import { type Backoff, fullJitterMs } from '../../../core/protocol/backoff.ts'
 import type { Clock } from '../../../core/protocol/clock.ts'
-import type { FailuresRequest, FailuresResponse } from '../../../core/protocol/failures.ts'
+import type { FailureCause, FailuresRequest, FailuresResponse } from '../../../core/protocol/failures.ts'
 import { limits } from '../../../core/protocol/limits.ts'
 import type { PublishMessage } from '../../../core/protocol/publish.ts'
 import { asClientError, PmqClientError } from '../errors.ts'
@@ -24,7 +24,9 @@ export type Failures = {
   offsetVersion: number
   failTopicName: string
   messages: readonly PublishMessage[]
-  /** Offsets of messages of a fail queue that have succeeded meanwhile. They are told on the way: alone, they cost no request. */
+  /** Why they have failed. */
+  cause: FailureCause | undefined
+  /** Offsets of messages of a fail queue that have succeeded. */
   succeeded: readonly number[]
 }
 
@@ -33,19 +35,24 @@ const retryBackoff: Backoff = { baseMs: 200, maxMs: 30_000 }
 const maxRequestBytes = 1024 * 1024
 
 /**
- * Brings failures to their fail topic, and goes on until the service has them: `stored`. Whatever it says instead, only
- * the end of the ownership ends this: `fenced`, or an abort of `signal`. Never rejects.
+ * Brings failures to their fail topic, tells what has succeeded there, and goes on until the service has all of it:
+ * `stored`. Whatever it says instead, only the end of the ownership ends this: `fenced`, or an abort of `signal`. Never
+ * rejects.
  */
 export async function sendFailures(
   deps: FailSenderDeps,
   failures: Failures,
   signal: AbortSignal,
 ): Promise<'stored' | 'fenced' | 'aborted'> {
-  const { failTopicName: topicName, messages, succeeded, ...queue } = failures
-  for (const [index, msgs] of inRequests(messages).entries()) {
-    const failMsg = { topicName, msgs, publishId: deps.newPublishId(), attempt: 0, attemptAgeMs: 0 }
-    const request = { ...queue, failMsg, ...(index === 0 && succeeded.length > 0 && { ids: [...succeeded] }) }
-    const outcome = await sendOne(deps, request, failMsg, signal)
+  const { failTopicName: topicName, messages, succeeded, cause, ...queue } = failures
+  const failed = inRequests(messages)
+  const told = inLists(succeeded)
+  for (let index = 0; index < Math.max(failed.length, told.length); index++) {
+    const [msgs, ids] = [failed[index], told[index]]
+    const progress = { attempt: 0, attemptAgeMs: 0 }
+    const failMsg = msgs && Object.assign(progress, { topicName, msgs, publishId: deps.newPublishId() })
+    const request = { ...queue, ...(failMsg && { failMsg, cause }), ...(ids && { ids }) }
+    const outcome = await sendOne(deps, request, progress, signal)
     if (outcome !== 'stored') return outcome
   }
   return 'stored'
@@ -79,6 +86,12 @@ async function sendOne(
     }
   }
   return 'aborted'
+}
+
+/** Cuts offsets into lists that one request may carry. */
+function inLists(offsets: readonly number[]): number[][] {
+  const most = limits.maxNamesPerRequest
+  return Array.from({ length: Math.ceil(offsets.length / most) }, (_, i) => offsets.slice(i * most, (i + 1) * most))
 }
 
 /** Cuts messages into lists that one request may carry. */

@@ -1,3 +1,4 @@
+import type { FailureCause } from '../../../core/protocol/failures.ts'
 import type { AssignedQueue } from '../../../core/protocol/membership.ts'
 import type { PublishMessage } from '../../../core/protocol/publish.ts'
 import type { EventListener } from '../events.ts'
@@ -16,11 +17,18 @@ export type FailureDeskDeps = {
   emit: EventListener
 }
 
-/** Knows which failures of a queue go to the fail topic, and brings them there. */
+/** Knows which failures of a queue go to the fail topic, and brings them there; and what else of it has to be told. */
 export type FailureDesk = {
+  /** Whether the service has to know of a success before it is done with: of a message that has failed before. */
+  confirms(): boolean
   leaving(failed: readonly Message[], failures: number): readonly Message[]
-  /** True when the service has them. `failures`: how often they have failed here. Never rejects. */
-  bringAway(messages: readonly Message[], failures: number, succeeded: readonly Message[]): Promise<boolean>
+  /** True when the service has all of it. `failures`: how often they have failed here. Never rejects. */
+  bringAway(
+    messages: readonly Message[],
+    failures: number,
+    succeeded: readonly Message[],
+    cause: FailureCause | undefined,
+  ): Promise<boolean>
 }
 
 /** Makes the desk of a queue. */
@@ -30,7 +38,8 @@ export function createFailureDesk(deps: FailureDeskDeps): FailureDesk {
       const queue = deps.queue()
       return failed.filter(message => nextRetryCount(queue, message, failures) !== undefined)
     },
-    async bringAway(messages, failures, succeeded) {
+    confirms: () => deps.queue().topicType === 2,
+    async bringAway(messages, failures, succeeded, cause) {
       const queue = deps.queue()
       const { queueId, topicName, consumerGroupName, queueOffsetId, offsetVersion, failTopicName = '' } = queue
       const failed = messages.map(message => {
@@ -44,11 +53,12 @@ export function createFailureDesk(deps: FailureDeskDeps): FailureDesk {
         offsetVersion,
         failTopicName,
         messages: failed,
-        // PMQ's service deletes those rows; ours learns the same from the commit.
+        cause,
         succeeded: queue.topicType === 2 ? succeeded.map(({ offset }) => offset) : [],
       })
       if (outcome === 'fenced') deps.onFenced()
       if (outcome !== 'stored') return false
+      if (failed.length === 0) return true
       const dead = failed.filter(({ retryCount }) => (retryCount ?? 0) >= queue.retryCount)
       deps.emit({
         type: 'failures_stored',

@@ -9,8 +9,13 @@ export type ManualCommitsDeps = {
   recorded(): number
   /** Whether there is a topic for what failed. */
   hasFailTopic(): boolean
-  /** Brings messages to the fail topic. False: the queue is being given up, and will be closed. Never rejects. */
-  bringAway(failed: readonly Message[]): Promise<boolean>
+  /** Whether the service has to be told of what is done first. */
+  confirms(): boolean
+  /**
+   * Brings messages to the fail topic, and tells what is done. False: the queue is being given up, and will be closed.
+   * Never rejects.
+   */
+  bringAway(failed: readonly Message[], done: readonly Message[]): Promise<boolean>
   /** These messages are done. */
   finish(messages: readonly Message[]): void
 }
@@ -33,6 +38,8 @@ export function createManualCommits(deps: ManualCommitsDeps): ManualCommits {
   const { handOuts } = deps
   /** Offsets of what is on its way to the fail topic. It stays handed out, so that nothing is recorded past it. */
   const leaving = new Set<number>()
+  /** Offsets of what is done, while the service is told. */
+  const confirming = new Set<number>()
   const waiting = new Set<{ offset: number; resolve: () => void; reject: (error: PmqClientError) => void }>()
   const onSettled: (() => void)[] = []
   let closedBy: PmqClientError | undefined
@@ -48,7 +55,7 @@ export function createManualCommits(deps: ManualCommitsDeps): ManualCommits {
   function findFailed(offset: number, failed: readonly number[]): Message[] {
     if (!Array.isArray(failed)) throw invalidCommit('failed must be an array of offsets.')
     const messages = [...new Set(failed)].map(failedOffset => {
-      const message = failedOffset <= offset ? handOuts.get(failedOffset) : undefined
+      const message = failedOffset <= offset && !confirming.has(failedOffset) ? handOuts.get(failedOffset) : undefined
       if (!message)
         throw invalidCommit('failed has something that is not handed out, done, or above what is committed.')
       return message
@@ -60,7 +67,7 @@ export function createManualCommits(deps: ManualCommitsDeps): ManualCommits {
   }
 
   function isOpen({ offset }: Message): boolean {
-    return !leaving.has(offset) && handOuts.get(offset) !== undefined
+    return !leaving.has(offset) && !confirming.has(offset) && handOuts.get(offset) !== undefined
   }
 
   function finish(messages: readonly Message[]) {
@@ -68,11 +75,12 @@ export function createManualCommits(deps: ManualCommitsDeps): ManualCommits {
     settle()
   }
 
-  async function bringAway(failed: readonly Message[]) {
+  async function bringAway(failed: readonly Message[], done: readonly Message[]) {
     // Where the queue is given up they stay as they are, and whoever waits for them is rejected when it is closed.
-    if (!(await deps.bringAway(failed))) return
+    if (!(await deps.bringAway(failed, done))) return
     for (const { offset } of failed) leaving.delete(offset)
-    finish(failed)
+    for (const { offset } of done) confirming.delete(offset)
+    finish([...failed, ...done])
   }
 
   function settle() {
@@ -89,8 +97,10 @@ export function createManualCommits(deps: ManualCommitsDeps): ManualCommits {
       // them may call a handler, which may commit in turn.
       for (const message of failedMessages) leaving.add(message.offset)
       const done = handOuts.upTo(offset).filter(isOpen)
-      if (failedMessages.length > 0) void bringAway(failedMessages)
-      finish(done)
+      const told = deps.confirms() ? done : []
+      for (const message of told) confirming.add(message.offset)
+      if (failedMessages.length + told.length > 0) void bringAway(failedMessages, told)
+      if (told.length === 0) finish(done)
       if (deps.recorded() >= offset) return
       await new Promise<void>((resolve, reject) => {
         if (closedBy) reject(closedBy)

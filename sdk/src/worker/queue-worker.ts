@@ -144,7 +144,8 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
     handOuts,
     recorded: () => committed,
     hasFailTopic: () => Boolean(queue.failTopicName),
-    bringAway: messages => desk.bringAway(messages, 1, []),
+    confirms: desk.confirms,
+    bringAway: (failed, done) => desk.bringAway(failed, 1, done, { kind: 'returned' }),
     finish(messages) {
       let hasMoved = false
       for (const { offset } of messages) {
@@ -163,6 +164,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       finished: intake.finished,
       stillOpen: messages => (isManual ? messages.filter(manual.isOpen) : messages),
       leaving: (failed, failures) => (isManual ? [] : desk.leaving(failed, failures)),
+      confirms: () => !isManual && desk.confirms(),
       bringAway: desk.bringAway,
       onFailed: tellFailed,
       onIdle: noteRest,

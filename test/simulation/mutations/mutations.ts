@@ -1,5 +1,6 @@
 import { failureMutations } from './of-failures.ts'
 import { featureMutations } from './of-features.ts'
+import { recordMutations } from './of-records.ts'
 
 /** A mistake that somebody could make in our own sources: text that is there, and what stands there instead. */
 export type Mutation = {
@@ -160,4 +161,4 @@ const basicMutations: Mutation[] = [
   },
 ]
 
-export const mutations: Mutation[] = [...basicMutations, ...featureMutations, ...failureMutations]
+export const mutations: Mutation[] = [...basicMutations, ...featureMutations, ...failureMutations, ...recordMutations]

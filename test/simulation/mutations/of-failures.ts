@@ -124,16 +124,16 @@ export const failureMutations: Mutation[] = [
   {
     name: 'the service says that failures are stored whatever became of them',
     file: 'core/client/failures.ts',
-    search: 'return { suc, ...',
-    replace: 'return { suc: suc || true, ...',
+    search: ': { suc, ...',
+    replace: ': { suc: suc || true, ...',
     expected: ['P7/Q10'],
   },
   {
     name: 'the service takes failures from who has lost the queue',
     file: 'core/client/failures.ts',
-    search: 'place.offsetVersion !== offsetVersion ||',
-    replace: 'place.offsetVersion < offsetVersion ||',
+    search: 'const isTheirs = place?.offsetVersion === offsetVersion && !isOthers(place, consumerId)',
+    replace: 'const isTheirs = place !== undefined || isOthers(place, consumerId)',
     expected: ['P4'],
-    from: 4650,
+    from: 1570,
   },
 ]

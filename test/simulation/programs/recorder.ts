@@ -27,6 +27,8 @@ export type Recorder = {
   failTopicOf(queueId: number): string | undefined
   /** What a message is called in the history: each copy in a fail topic by a name of its own. */
   valueOf(queueId: number, message: { body: string; retryCount?: number | null | undefined }): string
+  /** Places in fail queues whose messages the service knows to have been handled, as it has answered: `queue/offset`. */
+  confirmed: Set<string>
   delays: Delays
   /** Messages have a tag, by which groups select some. */
   isTagged: boolean
@@ -54,6 +56,7 @@ export function createRecorder(
     queueIds,
     failQueues,
     isTagged,
+    confirmed: new Set(),
     delays: createDelays(),
     failTopicOf: queueId => failQueues.get(queueId),
     valueOf(queueId, { body, retryCount }) {
@@ -227,22 +230,27 @@ function recordFailures(recorder: Recorder, client: string, transport: Transport
   const publishes = new Map<string, string>()
 
   return async (path: string, request: FailuresRequest, options: Parameters<Transport>[2]) => {
-    const { consumerGroupName, queueId, queueOffsetId, offsetVersion, failMsg } = request
-    const topic = failMsg?.topicName ?? ''
+    const { consumerGroupName, queueId, queueOffsetId, offsetVersion, failMsg, ids } = request
+    const noteConfirmed = (answer: FailuresResponse) => {
+      for (const offset of answer.suc ? (ids ?? []) : []) recorder.confirmed.add(`${queueId}/${offset}`)
+      return answer
+    }
+    if (!failMsg) return noteConfirmed((await transport(path, request, options)) as FailuresResponse)
+    const topic = failMsg.topicName ?? ''
     const place = { queueId: queueId ?? 0, offsetVersion: offsetVersion ?? 0 }
     const group = recorder.placeName(consumerGroupName ?? '', queueOffsetId ?? 0)
-    const messages = (failMsg?.msgs ?? []).map(({ id, body, key, retryCount }) => ({
+    const messages = (failMsg.msgs ?? []).map(({ id, body, key, retryCount }) => ({
       value: copyName(topic, body, retryCount ?? 0),
       ...(key != null && { key }),
       failureOf: { ...place, group, offset: id ?? 0, retryCount: retryCount ?? 0 },
     }))
-    const attempt = failMsg?.attempt ?? 1
+    const attempt = failMsg.attempt ?? 1
     const what = `${client}!${queueOffsetId}/${offsetVersion}/${messages[0]?.failureOf.offset}`
     const publishId = (attempt > 1 && publishes.get(what)) || `${what}/${history.events.length}`
     publishes.set(what, publishId)
     const op = history.publishInvoke(client, { topic, publishId, attempt, messages })
     try {
-      const answer = (await transport(path, request, options)) as FailuresResponse
+      const answer = noteConfirmed((await transport(path, request, options)) as FailuresResponse)
       if (answer.suc) history.publishStored(client, op)
       else if (answer.fenced) history.publishFail(client, op)
       else history.publishInfo(client, op)
