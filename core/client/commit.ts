@@ -31,7 +31,9 @@ async function commitOne(core: Core, entry: CommitEntry, release: boolean): Prom
   if (!isName(groupName)) return { result: { queueOffsetId, outcome: 'unknown_queue' }, stays: false }
   const offset = await withinLog(core, entry)
   const nowMs = core.clock.now()
-  const outcome = await core.store.commitOffset({ groupName, queueOffsetId, offsetVersion, offset, release, nowMs })
+  const trial = entry.trialOffset != null && !release && { trialOffset: entry.trialOffset }
+  const commit = { groupName, queueOffsetId, offsetVersion, offset, release, ...trial, nowMs }
+  const outcome = await core.store.commitOffset(commit)
   if ('offsetVersion' in outcome) {
     meetVersion(core, { groupName, queueOffsetId, offsetVersion: outcome.offsetVersion })
   }

@@ -14,6 +14,7 @@ import type {
 } from '../../core/model.ts'
 import { maxQueuesAtOnce, type QueueMove, type Store } from '../../core/store.ts'
 import { claimContract } from './contract-claims.ts'
+import { deathContract } from './contract-deaths.ts'
 import { failTopicContract } from './contract-fail-topics.ts'
 import { groupContract } from './contract-groups.ts'
 import { memberContract } from './contract-members.ts'
@@ -328,6 +329,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
           subscriptions: [],
           offsets: [],
           members: [],
+          lost: [],
           copies: [],
         })
         assert.deepEqual(await store.readGroupRecord(name), groupOf(name))
@@ -730,6 +732,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
     failTopicContract(scene)
     claimContract(scene)
     memberContract(scene)
+    deathContract(scene)
 
     test('answers random commands as the reference does', () => sameAnswers(store, unique, options.sequences ?? 60))
   })
