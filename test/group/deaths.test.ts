@@ -91,7 +91,7 @@ describe('owners that are lost', () => {
       [1, undefined],
     ])
     await commit(1, 10, 12)
-    clock.step(1_000)
+    clock.advance(1_000)
     assert.deepEqual((await told(1))[0], [1, undefined])
   })
 
