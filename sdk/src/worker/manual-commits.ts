@@ -18,6 +18,8 @@ export type ManualCommitsDeps = {
 /** Commits by hand. */
 export type ManualCommits = {
   commit(offset: number, options?: ManualCommitOptions): Promise<void>
+  /** Brings messages that were handed out to the fail topic, though nobody has said that they failed. */
+  giveAway(failed: readonly Message[]): void
   /** Whether a message is handed out, and no commit has said yet what became of it. */
   isOpen(message: Message): boolean
   /** More may be recorded than before. */
@@ -96,6 +98,10 @@ export function createManualCommits(deps: ManualCommitsDeps): ManualCommits {
         if (closedBy) reject(closedBy)
         else waiting.add({ offset, resolve, reject })
       })
+    },
+    giveAway(failed) {
+      for (const { offset } of failed) leaving.add(offset)
+      void bringAway(failed)
     },
     isOpen,
     recordedMore() {

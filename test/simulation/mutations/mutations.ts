@@ -116,9 +116,9 @@ const basicMutations: Mutation[] = [
     name: 'the SDK gives a queue up as if all that it had pulled were done',
     file: 'sdk/src/worker/queue-worker.ts',
     search: `    end()
-    return commitEntry()`,
+    return { ...commitEntry(),`,
     replace: `    end()
-    return { ...commitEntry(), offset: pull.position }`,
+    return { ...commitEntry(), offset: pull.position,`,
     expected: ['Q07'],
   },
   {
