@@ -35,12 +35,14 @@ function nextTrial(present: Trial | undefined, { trialOffset, offsetVersion, rel
 
 export const isOwnTrial = (trial: Trial | undefined, offsetVersion: number) => trial?.offsetVersion === offsetVersion
 
+export type DeathsView = { deaths?: number; suspectOffset?: number }
+
 /**
  * What others are told of a queue's deaths. The suspect is what an owner had on trial that was lost; of one that was not,
  * or is the present one, it says nothing.
  */
-export function viewDeaths({ deaths, trial }: QueueOffset): { deaths?: number; suspectOffset?: number } {
+export function viewDeaths({ deaths, trial, offset }: Pick<QueueOffset, 'deaths' | 'trial' | 'offset'>): DeathsView {
   if (deaths === undefined) return {}
-  const isSuspect = trial !== undefined && trial.offsetVersion <= deaths.offsetVersion
+  const isSuspect = trial !== undefined && trial.offsetVersion <= deaths.offsetVersion && trial.offset > offset
   return { deaths: deaths.count, ...(isSuspect && { suspectOffset: trial.offset }) }
 }

@@ -159,8 +159,9 @@ export function createCaution(deps: CautionDeps, assigned: AssignedQueue): Cauti
     },
     limit(settings, waitingCalls) {
       if (stage === 'over') return settings
-      if (stage === 'single') return { ...settings, threadSize: 1 + waitingCalls, consumerBatchSize: 1 }
-      return { ...settings, consumerBatchSize: Math.min(step, settings.consumerBatchSize) }
+      const { threadSize: most, consumerBatchSize } = settings
+      if (stage === 'single') return { ...settings, threadSize: Math.min(most, 1 + waitingCalls), consumerBatchSize: 1 }
+      return { ...settings, consumerBatchSize: Math.min(step, consumerBatchSize) }
     },
     async mayBegin(messages) {
       while (isPromised || (stage === 'single' && running.size > 0)) {
