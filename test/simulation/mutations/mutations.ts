@@ -28,9 +28,9 @@ const basicMutations: Mutation[] = [
     name: 'a rebalance writes over what another has moved meanwhile',
     file: 'core/group/handover.ts',
     search: `  if (!isAsRead) return undefined
-  const { consumerId, leaving, rbVersion } = move
+  const { consumerId, leaving, ownerIsLost, rbVersion } = move
   const offsetVersion = offset.offsetVersion`,
-    replace: `  const { consumerId, leaving, rbVersion } = move
+    replace: `  const { consumerId, leaving, ownerIsLost, rbVersion } = move
   const offsetVersion = move.expectedOffsetVersion`,
     expected: ['P4', 'P5/Q06'],
     from: 1640,
