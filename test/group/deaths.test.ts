@@ -7,6 +7,7 @@ import { getConsumerGroupPolling } from '../../core/client/poll.ts'
 import { register } from '../../core/client/register.ts'
 import { registerConsumerGroup } from '../../core/client/register-group.ts'
 import type { Core } from '../../core/core.ts'
+import { viewDeaths } from '../../core/group/deaths.ts'
 import { rebalance } from '../../core/group/rebalance.ts'
 import { tick } from '../../core/tick.ts'
 import { createContainer } from '../log/containers.ts'
@@ -93,6 +94,20 @@ describe('owners that are lost', () => {
     await commit(1, 10, 12)
     clock.advance(1_000)
     assert.deepEqual((await told(1))[0], [1, undefined])
+  })
+
+  test('leave no suspect behind that was done by then', async () => {
+    await fill(20, 1)
+    await makeGroup(registry.store, { owners: [2], members: [1, 2] })
+    await commit(1, 10, 12)
+    const { offsets } = await read(registry.store)
+    const { trial = assert.fail(), ...place } = offsets[0] ?? assert.fail()
+    const deaths = { count: 1, offsetVersion: place.offsetVersion }
+    assert.deepEqual(viewDeaths({ ...place, trial, deaths }), { deaths: 1, suspectOffset: 12 })
+    assert.deepEqual(viewDeaths({ ...place, trial, deaths, offset: 12 }), { deaths: 1 })
+    assert.deepEqual(viewDeaths({ ...place, trial }), {})
+    const later = { ...trial, offsetVersion: place.offsetVersion + 1 }
+    assert.deepEqual(viewDeaths({ ...place, trial: later, deaths }), { deaths: 1 }, 'of one that was not lost')
   })
 
   test('are none of those who leave, before they have got on or after', async () => {

@@ -191,11 +191,8 @@ export function createCaution(deps: CautionDeps, assigned: AssignedQueue): Cauti
     judge() {
       isSuspected = false
       noteBegun(0)
-      const times = deaths === 1 ? 'once' : `${deaths} times in a row`
-      return new PmqClientError(
-        'consumer_lost',
-        `Its consumer was lost ${times}, the last time with this message alone in hand.`,
-      )
+      const times = deaths === 1 ? '' : ` ${deaths} times in a row, the last time`
+      return new PmqClientError('consumer_lost', `Its consumer was lost${times} with this message alone in hand.`)
     },
     earlierFailures(messages) {
       return messages.some(({ offset }) => offset === suspectOffset) ? deaths - 1 : 0
