@@ -159,8 +159,11 @@ export type Claim = { claimant: string; untilMs: number }
 /** How many owners in a row were lost, and which `offsetVersion` the last of them had. */
 export type Deaths = { count: number; offsetVersion: number }
 
-/** One message, and the `offsetVersion` of the owner that has it on trial. */
-export type Trial = { offset: number; offsetVersion: number }
+/**
+ * One message, and the `offsetVersion` of the owner that has it on trial. `failures`: how often it had failed where it is
+ * when that owner began, by what is known of those who were lost with it.
+ */
+export type Trial = { offset: number; offsetVersion: number; failures: number }
 
 /** A consumer's membership in one group. */
 export type Member = {

@@ -278,6 +278,8 @@ export type Commit = {
    * not with a release. Absent: it works as usual.
    */
   trialOffset?: number
+  /** How often that one has failed before where it is. @default 0 */
+  trialFailures?: number
   nowMs: number
 }
 

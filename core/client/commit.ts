@@ -31,7 +31,8 @@ async function commitOne(core: Core, entry: CommitEntry, release: boolean): Prom
   if (!isName(groupName)) return { result: { queueOffsetId, outcome: 'unknown_queue' }, stays: false }
   const offset = await withinLog(core, entry)
   const nowMs = core.clock.now()
-  const trial = entry.trialOffset != null && !release && { trialOffset: entry.trialOffset }
+  const { trialOffset, trialFailures } = entry
+  const trial = trialOffset != null && !release && { trialOffset, trialFailures: trialFailures ?? 0 }
   const commit = { groupName, queueOffsetId, offsetVersion, offset, release, ...trial, nowMs }
   const outcome = await core.store.commitOffset(commit)
   if ('offsetVersion' in outcome) {

@@ -154,6 +154,8 @@ export const groupQueueView = v.object({
   deaths: v.optional(wholeNumber(1)),
   /** The message that the last of them had in hand alone. */
   suspectOffset: v.optional(wholeNumber(1)),
+  /** So many were lost with it, while it stayed where it is. */
+  suspectFailures: v.optional(wholeNumber(1)),
 })
 export const groupView = v.object({
   name: v.string(),

@@ -13,6 +13,8 @@ export const commitEntry = v.object({
    * more. For one that works carefully since `deaths` of its queue say so. Absent: it works as usual.
    */
   trialOffset: optional(wholeNumber()),
+  /** How often that one has failed before where it is. Default 0. */
+  trialFailures: optional(wholeNumber()),
 })
 
 export const commitRequest = v.object({

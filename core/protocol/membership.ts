@@ -109,6 +109,8 @@ export const assignedQueue = v.object({
   deaths: v.optional(wholeNumber(1)),
   /** The last of them had this message in hand alone. Absent: nobody knows which it was. */
   suspectOffset: v.optional(wholeNumber(1)),
+  /** So many owners were lost with it, while it stayed where it is. */
+  suspectFailures: v.optional(wholeNumber(1)),
 })
 export const groupMeta = v.object({
   name: v.string(),

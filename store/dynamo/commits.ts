@@ -175,10 +175,15 @@ export function createCommits(context: RegistryContext): Pick<RegistryStore, 'co
 const offsetOrNothing = (item: Item | undefined) => item && queueOffsetOf(item)
 
 /** The parts of an update that say what is on trial; without a word of it, progress ends it. */
-function trialParts({ trialOffset = 0, offsetVersion, release }: Commit) {
+function trialParts({ trialOffset = 0, trialFailures = 0, offsetVersion, release }: Commit) {
   if (trialOffset === 0 || release) return { set: '', remove: [trialNames], values: {} }
-  const values = { trialOffset: num(trialOffset), trialVersion: num(offsetVersion) }
-  return { set: ', #trialOffset = :trialOffset, #trialVersion = :trialVersion', remove: [], values }
+  const values = {
+    trialOffset: num(trialOffset),
+    trialVersion: num(offsetVersion),
+    trialFailures: num(trialFailures),
+  }
+  const set = Object.keys(values).map(name => `, #${name} = :${name}`)
+  return { set: set.join(''), remove: [], values }
 }
 
 /** Who gives up has nothing on trial any more. */

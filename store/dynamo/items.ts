@@ -233,7 +233,11 @@ export const itemOfQueueOffset = (offset: QueueOffset): Item => ({
   ...(offset.claim && { claimant: str(offset.claim.claimant), claimedUntilMs: num(offset.claim.untilMs) }),
   ...(offset.committedAtMs !== undefined && { committedAtMs: num(offset.committedAtMs) }),
   ...(offset.deaths && { deaths: num(offset.deaths.count), deathVersion: num(offset.deaths.offsetVersion) }),
-  ...(offset.trial && { trialOffset: num(offset.trial.offset), trialVersion: num(offset.trial.offsetVersion) }),
+  ...(offset.trial && {
+    trialOffset: num(offset.trial.offset),
+    trialVersion: num(offset.trial.offsetVersion),
+    trialFailures: num(offset.trial.failures),
+  }),
 })
 
 export const queueOffsetOf = (item: Item): QueueOffset => ({
@@ -253,7 +257,11 @@ export const queueOffsetOf = (item: Item): QueueOffset => ({
   ...(item.committedAtMs && { committedAtMs: numOf(item, 'committedAtMs') }),
   ...(item.deaths && { deaths: { count: numOf(item, 'deaths'), offsetVersion: numOf(item, 'deathVersion') } }),
   ...(item.trialOffset && {
-    trial: { offset: numOf(item, 'trialOffset'), offsetVersion: numOf(item, 'trialVersion') },
+    trial: {
+      offset: numOf(item, 'trialOffset'),
+      offsetVersion: numOf(item, 'trialVersion'),
+      failures: numOf(item, 'trialFailures'),
+    },
   }),
 })
 

@@ -42,7 +42,7 @@ export const offsetKey = ({ groupName, queueOffsetId }: QueuePlace) =>
 
 /** What an update removes to end a claim, if there is one; likewise what an owner has on trial, and the count of deaths. */
 export const claimNames = '#claimant, #claimedUntilMs'
-export const trialNames = '#trialOffset, #trialVersion'
+export const trialNames = '#trialOffset, #trialVersion, #trialFailures'
 export const deathNames = '#deaths, #deathVersion'
 
 /** The parts of an update that count the death of an owner, whose version is the one that the update expects. */

@@ -103,7 +103,7 @@ describe('owners that are lost', () => {
     const { offsets } = await read(registry.store)
     const { trial = assert.fail(), ...place } = offsets[0] ?? assert.fail()
     const deaths = { count: 1, offsetVersion: place.offsetVersion }
-    assert.deepEqual(viewDeaths({ ...place, trial, deaths }), { deaths: 1, suspectOffset: 12 })
+    assert.deepEqual(viewDeaths({ ...place, trial, deaths }), { deaths: 1, suspectOffset: 12, suspectFailures: 1 })
     assert.deepEqual(viewDeaths({ ...place, trial, deaths, offset: 12 }), { deaths: 1 })
     assert.deepEqual(viewDeaths({ ...place, trial }), {})
     const later = { ...trial, offsetVersion: place.offsetVersion + 1 }

@@ -293,7 +293,7 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
     commit({ queueOffsets, flag }: CommitRequest): CommitResponse {
       const results: CommitResponse['results'] = []
       const versions: Record<string, number> = {}
-      for (const { queueOffsetId, offsetVersion, offset, consumerGroupName, trialOffset } of queueOffsets ?? []) {
+      for (const { queueOffsetId, offsetVersion, offset, consumerGroupName, ...trial } of queueOffsets ?? []) {
         const group = groupOf(consumerGroupName)
         const place = group.offsets.get(queueOffsetId)
         versions[consumerGroupName] = group.version
@@ -308,8 +308,10 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
           delete place.deaths
           delete place.trial
         }
+        const { trialOffset, trialFailures } = trial
         if (isOwner && trialOffset === 0) delete place.trial
-        else if (isOwner && trialOffset) place.trial = { offset: trialOffset, offsetVersion }
+        else if (isOwner && trialOffset)
+          place.trial = { offset: trialOffset, offsetVersion, failures: trialFailures ?? 0 }
         results.push({ queueOffsetId, outcome, offsetVersion: place.offsetVersion, offset: place.offset })
         if (isOwner && flag === 1) {
           history.push(`release ${place.queueId} by ${place.owner} at ${place.offset}`)

@@ -7,9 +7,9 @@ import { isKiller } from './programs/fates.ts'
 
 /**
  * Where nothing goes wrong but that messages end processes: each of those that do is one dead letter, after two processes
- * for each time that it may be handled, or three where the first one was far ahead of what was recorded; and no other
- * message is a dead letter, though one that was on trial may count as failed once, where a message of another queue that
- * is worked on as usual ends their process.
+ * for each time that it may be handled; some more where the first one was far ahead of what was recorded, or others that
+ * end processes were in hand as well. No other message is a dead letter, though one that was on trial may count as failed
+ * once, where a message of another queue that is worked on as usual ends their process.
  */
 export function findMisjudged(events: readonly HistoryEvent[], groups: readonly GroupPlan[]): Finding[] {
   const findings: Finding[] = []
@@ -21,7 +21,8 @@ export function findMisjudged(events: readonly HistoryEvent[], groups: readonly 
       events.flatMap(event => (event.type === 'pull-ok' ? event.messages.map(({ value }) => value) : [])),
     )
     const failed = count([...pulled].filter(value => value.startsWith(`${name}_`) && value.includes('_fail#')))
-    const most = 3 * (retries + 1)
+    // How many more that may be is not known exactly; far fewer than where it goes on for ever.
+    const most = (retryInPlace ? 10 : 5) * (retries + 1)
     for (const [body, deaths] of started) {
       const times = failed.get(body) ?? 0
       if (!isKiller(failures, name, body)) {

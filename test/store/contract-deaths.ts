@@ -49,7 +49,9 @@ export function deathContract({ store, unique }: ContractScene): void {
     }
   }
   const death = (count: number, offsetVersion: number) => ({ deaths: { count, offsetVersion } })
-  const trial = (offset: number, offsetVersion: number) => ({ trial: { offset, offsetVersion } })
+  const trial = (offset: number, offsetVersion: number, failures = 0) => ({
+    trial: { offset, offsetVersion, failures },
+  })
 
   describe('deaths of owners', () => {
     test('are counted in the write that takes the queue, each with the version that the last one had', async () => {
@@ -126,8 +128,10 @@ export function deathContract({ store, unique }: ContractScene): void {
       })
       assert.deepEqual(await care(), { ...death(1, 0), ...trial(11, 1) })
       assert.equal((await read())?.committedAtMs, undefined, 'nothing was done yet')
-      assert.equal((await commit(1, 11, { trialOffset: 12 })).outcome, 'advanced')
-      assert.deepEqual(await care(), trial(12, 1))
+      assert.equal((await commit(1, 10, { trialOffset: 11, trialFailures: 2 })).outcome, 'unchanged')
+      assert.deepEqual(await care(), { ...death(1, 0), ...trial(11, 1, 2) })
+      assert.equal((await commit(1, 11, { trialOffset: 12, trialFailures: 1 })).outcome, 'advanced')
+      assert.deepEqual(await care(), trial(12, 1, 1))
       assert.equal((await commit(1, 11, { trialOffset: 14 })).outcome, 'unchanged')
       assert.deepEqual(await care(), trial(14, 1))
     })

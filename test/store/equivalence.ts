@@ -39,7 +39,13 @@ const originOf = ({ topic }: Names, n: number | undefined) => (n === undefined ?
 const failTopicId = fc.constantFrom({}, {}, { failTopicId: 8 })
 const offset = fc.integer({ min: 0, max: 12 })
 const version = fc.integer({ min: 0, max: 3 })
-const trialOffset = fc.constantFrom({}, {}, { trialOffset: 0 }, { trialOffset: 7 })
+const trialOffset = fc.constantFrom(
+  {},
+  {},
+  { trialOffset: 0 },
+  { trialOffset: 7 },
+  { trialOffset: 7, trialFailures: 2 },
+)
 const isStale = fc.constantFrom(false, false, false, false, true)
 
 const command = <T extends unknown[]>(

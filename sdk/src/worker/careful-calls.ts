@@ -16,10 +16,10 @@ export function makeCareful(
   setAside: (suspect: readonly Message[], error: PmqClientError) => boolean,
 ): Calls {
   const ask: NonNullable<Calls['preHandle']> = async (messages, context) => {
-    if (caution.isSuspect(messages)) return true
+    if (caution.isSuspect(messages)) return caution.mayJudge()
     if (!(await caution.mayBegin(messages))) return false
     if (!preHandle || (await preHandle(messages, context))) return true
-    caution.ended(messages)
+    caution.ended(messages, false)
     return false
   }
   return {
@@ -33,7 +33,7 @@ export function makeCareful(
       return caution.isOn ? ask : preHandle
     },
     postHandle(messages, context, result) {
-      caution.ended(messages)
+      caution.ended(messages, result.outcome === 'failed')
       postHandle?.(messages, context, result)
     },
   }

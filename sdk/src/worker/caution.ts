@@ -31,20 +31,24 @@ export type Caution = {
   limit(settings: DispatchSettings, waiting: number): DispatchSettings
   /** Whether a call may begin, as soon as it may. False: the queue is being given up. */
   mayBegin(messages: readonly Message[]): Promise<boolean>
-  /** A call that was given leave has ended, in whatever way, or has not begun after all. */
-  ended(messages: readonly Message[]): void
+  /** A call that was given leave has ended, or has not begun after all. */
+  ended(messages: readonly Message[], hasFailed: boolean): void
   /** Whether this is the message that the lost owner had in hand alone, and that has not been judged yet. */
   isSuspect(messages: readonly Message[]): boolean
-  /** Judges the suspect: it has failed, though nobody can have said so. */
+  /** Whether the suspect may be judged, as soon as it may. False: the queue is being given up. */
+  mayJudge(): Promise<boolean>
+  /** Judges it: it has failed, though nobody can have said so. */
   judge(): PmqClientError
-  /** How often messages have failed before, by what is known of the owners that were lost. */
+  /** How often messages have failed where they are before this owner: so many were lost with them, but for the last. */
   earlierFailures(messages: readonly Message[]): number
   /** Nothing is in work, and the service has nothing more; what is `delayed` waits until it is due. */
   atRest(delayed: number): void
   /** What a commit has to say besides. */
-  entry(): Pick<CommitEntry, 'trialOffset'>
+  entry(): Pick<CommitEntry, 'trialOffset' | 'trialFailures'>
   /** There is something to commit, though nothing was done. */
   readonly hasNews: boolean
+  /** What is done is to be recorded at once: others wait for it. */
+  readonly isUrgent: boolean
   /** The service has taken a commit. */
   settled(sent: CommitEntry): void
   /** Nothing begins any more. */
@@ -76,13 +80,16 @@ const turnOfFailQueueMs = 60_000
  * `single`, which lasts until then.
  */
 export function createCaution(deps: CautionDeps, assigned: AssignedQueue): Caution {
-  const { deaths = 0, suspectOffset, topicType, threadSize, consumerBatchSize } = assigned
+  const { suspectOffset, suspectFailures = 1, topicType, threadSize, consumerBatchSize } = assigned
   const step = Math.min(greatestStep, Math.max(leastStep, threadSize * consumerBatchSize))
   const running = new Map<readonly Message[], Turn | undefined>()
   const waiting: (() => void)[] = []
   let stage: 'single' | 'steps' | 'over' = 'single'
   let isClosed = false
   let isSuspected = suspectOffset !== undefined
+  let failures = suspectFailures
+  /** The turn in which the suspect is judged: no other queue is to end the process before that is recorded. */
+  let judging: Turn | undefined
   /** A call that has been promised to be the next one. */
   let isPromised = false
   let begun = 0
@@ -115,7 +122,7 @@ export function createCaution(deps: CautionDeps, assigned: AssignedQueue): Cauti
     }
   }
 
-  async function beginAlone(messages: readonly Message[]): Promise<boolean> {
+  async function takeTurn(): Promise<Turn> {
     const turn = deps.turns.take(topicType === 2 ? turnOfFailQueueMs : turnMs)
     let isTurn = false
     void turn.begun.then(() => {
@@ -123,6 +130,17 @@ export function createCaution(deps: CautionDeps, assigned: AssignedQueue): Cauti
       wake()
     })
     while (!isTurn && !isClosed) await change()
+    return turn
+  }
+
+  function endJudging() {
+    judging?.pass()
+    judging = undefined
+  }
+
+  async function beginAlone(messages: readonly Message[]): Promise<boolean> {
+    endJudging()
+    const turn = await takeTurn()
     onTrial = deps.isAlone() ? (messages[0]?.offset ?? 0) : 0
     if (!(await told())) {
       onTrial = 0
@@ -143,6 +161,8 @@ export function createCaution(deps: CautionDeps, assigned: AssignedQueue): Cauti
     running.set(messages, undefined)
     return true
   }
+
+  const isOfSuspect = (messages: readonly Message[]) => messages.some(({ offset }) => offset === suspectOffset)
 
   function noteBegun(count: number) {
     begun += count
@@ -177,8 +197,9 @@ export function createCaution(deps: CautionDeps, assigned: AssignedQueue): Cauti
       wake()
       return mayBegin
     },
-    ended(messages) {
+    ended(messages, hasFailed) {
       if (!running.has(messages)) return
+      if (hasFailed && isOfSuspect(messages)) failures++
       const turn = running.get(messages)
       running.delete(messages)
       onTrial = 0
@@ -187,28 +208,39 @@ export function createCaution(deps: CautionDeps, assigned: AssignedQueue): Cauti
       turn?.pass()
       wake()
     },
-    isSuspect: messages => isSuspected && messages[0]?.offset === suspectOffset,
+    isSuspect: messages => isSuspected && isOfSuspect(messages),
+    async mayJudge() {
+      judging ??= await takeTurn()
+      if (isClosed) endJudging()
+      return !isClosed
+    },
     judge() {
       isSuspected = false
       noteBegun(0)
-      const times = deaths === 1 ? '' : ` ${deaths} times in a row, the last time`
+      const times = suspectFailures === 1 ? '' : ` ${suspectFailures} times`
       return new PmqClientError('consumer_lost', `Its consumer was lost${times} with this message alone in hand.`)
     },
-    earlierFailures(messages) {
-      return messages.some(({ offset }) => offset === suspectOffset) ? deaths - 1 : 0
-    },
+    earlierFailures: messages => (isOfSuspect(messages) ? suspectFailures - 1 : 0),
     atRest(delayed) {
       if (stage === 'over' || running.size > 0 || isPromised || (isSuspected && delayed > 0)) return
       isSuspected = false
+      endJudging()
       isEnding = true
       if (known === 0) enter('over')
       else deps.onNews(false)
     },
-    entry: () => (stage === 'over' ? {} : { trialOffset: onTrial }),
+    entry() {
+      if (stage === 'over') return {}
+      return { trialOffset: onTrial, ...(onTrial > 0 && onTrial === suspectOffset && { trialFailures: failures }) }
+    },
     get hasNews() {
       return stage !== 'over' && known !== onTrial
     },
+    get isUrgent() {
+      return judging !== undefined
+    },
     settled({ trialOffset }) {
+      if (deps.recorded() >= (suspectOffset ?? 0)) endJudging()
       if (trialOffset == null) return
       known = trialOffset
       if (isEnding && known === 0) enter('over')
@@ -216,6 +248,7 @@ export function createCaution(deps: CautionDeps, assigned: AssignedQueue): Cauti
     },
     close() {
       isClosed = true
+      endJudging()
       for (const turn of running.values()) turn?.pass()
       wake()
     },

@@ -64,7 +64,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       maxMessages,
       maxBytes,
       onTaken: () => pull.roomChanged(),
-      onProgress: () => deps.onProgress(worker),
+      onProgress: () => deps.onProgress(worker, caution?.isUrgent),
       onReady: () => dispatch.pumpSoon(),
     },
     assigned,
