@@ -146,6 +146,10 @@ export type QueueOffset = {
   claim?: Claim
   /** When progress was last committed. Absent: never. */
   committedAtMs?: number
+  /** Owners that were lost while `offset` stayed where it is. Absent: none was. */
+  deaths?: Deaths
+  /** The message that an owner said it has in hand alone. It is the suspect once that owner was lost (`deaths.ts`). */
+  trial?: Trial
   /** Nobody consumes the queue for this group until it is started again; who owns it is another matter. */
   isStopped: boolean
   /** The group's `rbVersion` that tells of this state. Above the group's own: a rebalance moved it and did not finish. */
@@ -153,6 +157,15 @@ export type QueueOffset = {
 }
 
 export type Claim = { claimant: string; untilMs: number }
+
+/** How many owners in a row were lost, and which `offsetVersion` the last of them had. */
+export type Deaths = { count: number; offsetVersion: number }
+
+/**
+ * One message, and the `offsetVersion` of the owner that has it on trial. `failures`: how often it had failed where it is
+ * when that owner began, by what is known of those who were lost with it.
+ */
+export type Trial = { offset: number; offsetVersion: number; failures: number }
 
 /** A consumer's membership in one group. */
 export type Member = {
@@ -167,6 +180,8 @@ export type Member = {
   /** Topics that it has a handler for. */
   topicNames: string[]
   joinedAtMs: number
+  /** It has stopped in order, and keeps its place for the next one of its `instanceId`. */
+  hasStopped?: boolean
 }
 
 /** A running client. Alive while its heartbeat is recent. */
@@ -187,6 +202,8 @@ export type GroupSnapshot = {
   subscriptions: Subscription[]
   offsets: QueueOffset[]
   members: Member[]
+  /** Consumers that were members and were lost. They are forgotten once no queue is theirs any more. */
+  lost: number[]
   copies: GroupCopy[]
 }
 

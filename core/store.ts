@@ -202,8 +202,9 @@ export interface RegistryStore {
   /** Changes who owns a queue or will own it, if it is as the caller read it. */
   moveQueue(move: QueueMove): Promise<'moved' | 'conflict'>
   /**
-   * Records progress: only forward, only for the owner of this `offsetVersion`. A release of a queue that is leaving also
-   * hands it over, and raises the group's `rbVersion` and `version` with it, so that the next owner hears of it.
+   * Records progress: only forward, only for the owner of this `offsetVersion`; where there is some, `deaths` and trial are
+   * over. A release of a queue that is leaving also hands it over, and raises the group's `rbVersion` and `version` with
+   * it, so that the next owner hears of it.
    */
   commitOffset(commit: Commit): Promise<CommitOutcome>
   /**
@@ -230,8 +231,15 @@ export interface RegistryStore {
    * is written, so that a thousand may join at once: `askRebalance` comes after.
    */
   joinGroup(member: Member): Promise<'joined' | 'unknown_consumer'>
-  /** Removes the member. `askRebalance` comes after. */
+  /** Removes the member, or forgets that it was lost. `askRebalance` comes after. */
   leaveGroup(groupName: string, consumerId: number): Promise<'left' | 'not_a_member'>
+  /** Notes that a member has stopped in order and keeps its place. Joining again ends that. */
+  stopMember(groupName: string, consumerId: number): Promise<'noted' | 'not_a_member'>
+  /**
+   * Removes a member that was given up, and remembers until `leaveGroup` that it was lost: what is taken from it is taken
+   * from the dead. One that had stopped in order leaves. `askRebalance` comes after.
+   */
+  loseMember(groupName: string, consumerId: number): Promise<'lost' | 'left' | 'not_a_member'>
   /** Forgets a consumer; with `heartbeatBeforeMs` only if its last heartbeat is older. Answers with what it was. */
   removeConsumer(consumerId: number, options?: { heartbeatBeforeMs: number }): Promise<Consumer | undefined>
 }
@@ -267,6 +275,8 @@ export type QueueMove = {
   consumerId: number
   /** The owner may finish, and then the queue is this one's. */
   leaving?: { nextConsumerId: number; sinceMs: number }
+  /** The queue is taken from an owner that was lost. @default false */
+  ownerIsLost?: boolean
   /**
    * The `rbVersion` by which the group will tell of the move: the move is refused unless it is the next one. A run that
    * another has overtaken could die with its moves untold.
@@ -280,6 +290,8 @@ export type QueueClaim = QueuePlace & {
   claimant: string
   /** A lease in the claimant's own name is no obstacle: it did not hear of it. @default false */
   retakes?: boolean
+  /** The queue is taken from a claimant who let his lease end without a release. @default false */
+  ownerIsLost?: boolean
   untilMs: number
   /** A lease that is over by then is no obstacle. */
   nowMs: number
@@ -297,6 +309,13 @@ export type Commit = {
    * offset stays. A queue that is leaving becomes the next owner's, one that is claimed is free; another one stays.
    */
   release: boolean
+  /**
+   * The owner has nothing in hand but this message; 0: none is on trial any more. Counts also where the offset stays, and
+   * not with a release. Absent: it works as usual.
+   */
+  trialOffset?: number
+  /** How often that one has failed before where it is. @default 0 */
+  trialFailures?: number
   nowMs: number
 }
 

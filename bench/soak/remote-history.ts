@@ -19,6 +19,7 @@ const methods: Record<Method, true> = {
   commitInfo: true,
   assignmentGained: true,
   assignmentLost: true,
+  suspected: true,
   resetInvoke: true,
   resetOk: true,
   retryRules: true,

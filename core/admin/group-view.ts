@@ -1,6 +1,7 @@
 import { readGroup } from '../client/find.ts'
 import type { Core } from '../core.ts'
 import { hasOwnOffsets } from '../group/copy-names.ts'
+import { viewDeaths } from '../group/deaths.ts'
 import { topicNamesOf } from '../group/fail-topics.ts'
 import { selectMembers } from '../group/members.ts'
 import { findBacklog } from '../group/stalls.ts'
@@ -104,5 +105,6 @@ async function viewQueue(
     isStopped,
     ...(committedAtMs !== undefined && { committedAtMs }),
     ...(await findBacklog(core, queue, subscriptions, end, stalledAfterMs)),
+    ...viewDeaths(queue),
   }
 }

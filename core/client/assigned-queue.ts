@@ -1,3 +1,4 @@
+import { viewDeaths } from '../group/deaths.ts'
 import { failTopicName } from '../group/fail-topics.ts'
 import type { QueueOffset, Subscription } from '../model.ts'
 import type { AssignedQueue } from '../protocol/membership.ts'
@@ -31,6 +32,7 @@ export function toAssignedQueue(offset: QueueOffset, subscription: Subscription)
     ...(tag && { tag }),
     ...(failTopicId !== undefined && { failTopicName: failTopicName(groupName, topicName) }),
     ...(isOfFailTopic ? backoffOf(subscription) : retryInPlace && { retryInPlace }),
+    ...viewDeaths(offset),
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Core } from '../core.ts'
-import { isClaimable } from '../group/claim.ts'
+import { isClaimable, isLeftByDead } from '../group/claim.ts'
 import { originOf } from '../group/fail-topics.ts'
 import type { GroupSnapshot, QueueOffset, Subscription } from '../model.ts'
 import type { ClaimRequest, ClaimResponse, RenewRequest, RenewResponse, RenewResult } from '../protocol/claims.ts'
@@ -49,6 +49,7 @@ async function* claimSome(core: Core, snapshot: GroupSnapshot, request: ClaimReq
       expectedOffsetVersion: offset.offsetVersion,
       claimant,
       retakes: request.holdingQueueIds != null,
+      ownerIsLost: isLeftByDead(offset, request.holdingQueueIds != null ? claimant : undefined),
       untilMs: nowMs + leaseMs,
       nowMs,
     })

@@ -31,7 +31,10 @@ async function commitOne(core: Core, entry: CommitEntry, release: boolean): Prom
   if (!isName(groupName)) return { result: { queueOffsetId, outcome: 'unknown_queue' }, stays: false }
   const offset = await withinLog(core, entry)
   const nowMs = core.clock.now()
-  const outcome = await core.store.commitOffset({ groupName, queueOffsetId, offsetVersion, offset, release, nowMs })
+  const { trialOffset, trialFailures } = entry
+  const trial = trialOffset != null && !release && { trialOffset, trialFailures: trialFailures ?? 0 }
+  const commit = { groupName, queueOffsetId, offsetVersion, offset, release, ...trial, nowMs }
+  const outcome = await core.store.commitOffset(commit)
   if ('offsetVersion' in outcome) {
     meetVersion(core, { groupName, queueOffsetId, offsetVersion: outcome.offsetVersion })
   }

@@ -41,7 +41,8 @@ export async function registerConsumerGroup(core: Core, request: RegisterGroupRe
     for (const member of joined.replaced) replaced.set(member.consumerId, member)
   }
   // Not before: in the groups that were still to be joined their queues would have gone to others.
-  for (const former of replaced.values()) await letGo(core, former.consumerId, former.groupName)
+  // One that has not stopped in order may have had something in hand.
+  for (const former of replaced.values()) await letGo(core, former.consumerId, former.groupName, 'lost')
 
   const newNames: [string, string][] = []
   const notSubscribed: [string, string[]][] = []
@@ -120,7 +121,7 @@ async function refuseJoin(
   if (outcome === 'unknown_consumer') return refused(`ConsumerId_${consumerId}不存在！`)
   // It is to end, and hears that in any case: what fails here is done when it has been silent for long.
   try {
-    await letGo(core, consumerId, groupName)
+    await letGo(core, consumerId, groupName, 'left')
   } catch (error) {
     if (!(error instanceof StoreError)) throw error
   }

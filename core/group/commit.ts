@@ -1,5 +1,6 @@
 import type { QueueOffset } from '../model.ts'
 import type { Commit, CommitOutcome } from '../store.ts'
+import { careAfter } from './deaths.ts'
 
 /**
  * A commit may only move a queue forward, and only for the consumer that owns it now: each change of owner raises
@@ -26,10 +27,11 @@ export function afterCommit(
   asked: Commit,
   decided: Extract<CommitOutcome, { handedOver: boolean }>,
 ): QueueOffset {
-  const { nextConsumerId, leavingSinceMs, claim, ...rest } = current
+  const { nextConsumerId, leavingSinceMs, claim, deaths: _deaths, trial: _trial, ...rest } = current
   const { offset, offsetVersion } = decided
   const after = {
     ...rest,
+    ...careAfter(current, asked, decided.outcome === 'advanced'),
     offset,
     offsetVersion,
     ...(decided.outcome === 'advanced' && { committedAtMs: asked.nowMs }),
@@ -45,6 +47,6 @@ export function afterCommit(
 
 /** The record after its offset was set by hand. */
 export function afterReset(current: QueueOffset, offset: number): QueueOffset {
-  const { claim: _ended, ...rest } = current
+  const { claim: _ended, deaths: _deaths, trial: _trial, ...rest } = current
   return { ...rest, offset, offsetVersion: current.offsetVersion + 1 }
 }

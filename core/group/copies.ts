@@ -128,6 +128,7 @@ export async function removeGroup(core: Core, groupName: string): Promise<'remov
     const snapshot = await core.store.readGroup(groupName)
     if (snapshot === undefined) return 'removed'
     if (snapshot.members.length > 0) return 'has_members'
+    for (const consumerId of snapshot.lost) await core.store.leaveGroup(groupName, consumerId)
     for (const { copyName } of snapshot.copies) {
       if ((await removeGroup(core, copyName)) === 'has_members') return 'has_members'
     }

@@ -17,12 +17,12 @@ export async function expireMembers(core: Core, { members }: GroupSnapshot): Pro
   for (const member of members) {
     const heartbeatAtMs = heartbeats.get(member.consumerId)
     if (heartbeatAtMs === undefined) {
-      await leave(core, member.consumerId, [member.groupName])
+      await leave(core, member.consumerId, [member.groupName], 'left')
     } else if (core.silences.isOver(member.consumerId, heartbeatAtMs, nowMs)) {
       // Unless it was heard of since it was read.
       const heartbeatBeforeMs = heartbeatAtMs + 1
       const removed = await core.store.removeConsumer(member.consumerId, { heartbeatBeforeMs })
-      if (removed) await leave(core, member.consumerId, removed.groupNames)
+      if (removed) await leave(core, member.consumerId, removed.groupNames, 'lost')
     }
   }
 }
@@ -37,13 +37,19 @@ async function tryToWrite({ store }: Core, nowMs: number): Promise<void> {
   await store.heartbeat(nobody, nowMs)
 }
 
-/** Takes a consumer out of groups, and has them rebalanced. Of a broadcast group its copy goes. */
-export async function leave(core: Core, consumerId: number, groupNames: readonly string[]): Promise<void> {
+/** Takes a consumer out of groups, and has them rebalanced. Of a broadcast group its copy goes, with all that it was. */
+export async function leave(
+  core: Core,
+  consumerId: number,
+  groupNames: readonly string[],
+  how: 'left' | 'lost',
+): Promise<void> {
   for (const groupName of groupNames) {
-    const outcome = await core.store.leaveGroup(groupName, consumerId)
-    if (outcome !== 'left') continue
+    const outcome = await core.store[how === 'lost' ? 'loseMember' : 'leaveGroup'](groupName, consumerId)
+    if (outcome === 'not_a_member') continue
     const group = await core.groups.get(groupName)
     if (group?.mode === 'broadcast') {
+      if (outcome === 'lost') await core.store.leaveGroup(groupName, consumerId)
       await removeGroup(core, consumerCopyName(groupName, consumerId))
       await core.store.askRebalance(groupName)
     } else {

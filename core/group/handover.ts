@@ -1,13 +1,20 @@
 import type { QueueOffset } from '../model.ts'
 import type { QueueMove } from '../store.ts'
+import { oneMoreDeath } from './deaths.ts'
 
 /** What becomes of a queue's ownership: the owner from now on, and whether it is leaving. */
-export type Ownership = { consumerId: number; leaving?: { nextConsumerId: number; sinceMs: number } }
+export type Ownership = {
+  consumerId: number
+  leaving?: { nextConsumerId: number; sinceMs: number }
+  /** It is taken from one that was lost. */
+  ownerIsLost?: boolean
+}
 
 export type Handover = {
   /** Who should own the queue; 0: nobody. */
   wanted: number
-  isOwnerAlive: boolean
+  /** `gone`: it has left in order, or was replaced by one that it has made room for. */
+  owner: 'alive' | 'gone' | 'lost'
   nowMs: number
   /** How long an owner may take to finish with a queue that was taken away from it, in milliseconds. */
   timeoutMs: number
@@ -19,12 +26,13 @@ export type Handover = {
  */
 export function decideHandover(
   offset: QueueOffset,
-  { wanted, isOwnerAlive, nowMs, timeoutMs }: Handover,
+  { wanted, owner: state, nowMs, timeoutMs }: Handover,
 ): Ownership | undefined {
   const { consumerId: owner, nextConsumerId: next, leavingSinceMs: sinceMs = nowMs } = offset
   if (owner === 0) return wanted === 0 ? undefined : { consumerId: wanted }
   const isLate = next !== undefined && nowMs - sinceMs >= timeoutMs
-  if (!isOwnerAlive || (isLate && wanted !== owner)) return { consumerId: wanted }
+  if (state === 'lost') return { consumerId: wanted, ownerIsLost: true }
+  if (state === 'gone' || (isLate && wanted !== owner)) return { consumerId: wanted }
   if (wanted === owner) return next === undefined ? undefined : { consumerId: owner }
   if (wanted === next) return undefined
   return { consumerId: owner, leaving: { nextConsumerId: wanted, sinceMs } }
@@ -53,9 +61,9 @@ export function afterMove(offset: QueueOffset, group: { rbVersion: number }, mov
     nextConsumerId === move.expectedNextConsumerId &&
     group.rbVersion + 1 === move.rbVersion
   if (!isAsRead) return undefined
-  const { consumerId, leaving, rbVersion } = move
+  const { consumerId, leaving, ownerIsLost, rbVersion } = move
   const offsetVersion = offset.offsetVersion + (isFencing(move) ? 1 : 0)
-  const moved = { ...rest, consumerId, offsetVersion, rbVersion }
+  const moved = { ...rest, ...(ownerIsLost && oneMoreDeath(offset)), consumerId, offsetVersion, rbVersion }
   return leaving ? { ...moved, nextConsumerId: leaving.nextConsumerId, leavingSinceMs: leaving.sinceMs } : moved
 }
 

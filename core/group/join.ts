@@ -92,7 +92,7 @@ function predecessorsOf({ offsets }: GroupSnapshot, own: Member | undefined, riv
 }
 
 /** Forgets a consumer whose place is another one's, and takes it out of its groups; at least of the one named. */
-export async function letGo(core: Core, consumerId: number, groupName: string): Promise<void> {
+export async function letGo(core: Core, consumerId: number, groupName: string, how: 'left' | 'lost'): Promise<void> {
   const removed = await core.store.removeConsumer(consumerId)
-  await leave(core, consumerId, removed?.groupNames ?? [groupName])
+  await leave(core, consumerId, removed?.groupNames ?? [groupName], how)
 }

@@ -3,7 +3,7 @@ import type { GroupSnapshot, QueueOffset, Subscription } from '../model.ts'
 import { StoreError } from '../store.ts'
 import { alignCopies, leftOverCopies, membersWithoutCopy } from './copies.ts'
 import { originOf } from './fail-topics.ts'
-import { decideHandover, moveOf, type Ownership } from './handover.ts'
+import { decideHandover, type Handover, moveOf, type Ownership } from './handover.ts'
 import { replacedMembers } from './members.ts'
 import { alignOffsets } from './offsets.ts'
 import { planOwners } from './plan.ts'
@@ -70,6 +70,8 @@ async function runOnce(
     moves.areUntold = wereUntold
     return 'conflict'
   }
+  // Nothing is theirs any more, and nothing will be.
+  for (const consumerId of snapshot.lost) await core.store.leaveGroup(groupName, consumerId)
   return core.store.finishRebalance({
     groupName,
     asked: group.rebalanceAsked,
@@ -85,7 +87,7 @@ async function runOnce(
  */
 export function isRebalanceOwed(core: Core, snapshot: GroupSnapshot): boolean {
   const { group, offsets } = snapshot
-  if (group.rebalanceAsked > group.rebalanceDone || hasUntold(snapshot)) return true
+  if (group.rebalanceAsked > group.rebalanceDone || hasUntold(snapshot) || snapshot.lost.length > 0) return true
   if (leftOverCopies(snapshot).length > 0 || membersWithoutCopy(snapshot).length > 0) return true
   return nextSteps(core, snapshot, offsets).length > 0
 }
@@ -97,18 +99,27 @@ function nextSteps(core: Core, snapshot: GroupSnapshot, offsets: readonly QueueO
   if (snapshot.group.mode !== 'balanced') return []
   const wanted = planOwners(snapshot, offsets)
   const timeouts = new Map(snapshot.subscriptions.map(each => [each.topicName, handoverTimeoutMs(core, each)]))
-  const alive = new Set(snapshot.members.map(member => member.consumerId))
-  for (const replaced of replacedMembers(snapshot.members).keys()) alive.delete(replaced)
+  const ownerOf = describeOwners(snapshot)
   const nowMs = core.clock.now()
   return offsets.flatMap(offset => {
     const ownership = decideHandover(offset, {
       wanted: wanted.get(offset.queueId) ?? 0,
-      isOwnerAlive: alive.has(offset.consumerId),
+      owner: ownerOf(offset),
       nowMs,
       timeoutMs: timeouts.get(originOf(offset)) ?? core.settings.handoverTimeoutMs,
     })
     return ownership ? [[offset, ownership]] : []
   })
+}
+
+/** Whoever was replaced before it has stopped in order had something in hand, as one that was given up. */
+function describeOwners({ members, lost }: GroupSnapshot): (offset: QueueOffset) => Handover['owner'] {
+  const owners = new Map<number, Handover['owner']>(lost.map(consumerId => [consumerId, 'lost']))
+  const replaced = replacedMembers(members)
+  for (const { consumerId, hasStopped } of members) {
+    owners.set(consumerId, !replaced.has(consumerId) ? 'alive' : hasStopped ? 'gone' : 'lost')
+  }
+  return ({ consumerId }) => owners.get(consumerId) ?? 'gone'
 }
 
 /** What an owner may need beside a handler call that runs: to hear that it is to leave, and to commit. */

@@ -150,6 +150,12 @@ export const groupQueueView = v.object({
   committedAtMs: v.optional(wholeNumber()),
   /** Messages have been waiting for a minute, and nothing was committed in that time. */
   isStalled: v.boolean(),
+  /** So many owners in a row were lost while the offset stayed where it is. Absent: none was. */
+  deaths: v.optional(wholeNumber(1)),
+  /** The message that the last of them had in hand alone. */
+  suspectOffset: v.optional(wholeNumber(1)),
+  /** So many were lost with it, while it stayed where it is. */
+  suspectFailures: v.optional(wholeNumber(1)),
 })
 export const groupView = v.object({
   name: v.string(),

@@ -8,6 +8,13 @@ export const commitEntry = v.object({
   offset: wholeNumber(),
   consumerGroupName: v.string(),
   topicName: optional(v.string()),
+  /**
+   * The consumer has nothing of the queue in hand but this message, which it is about to hand out; 0: none is on trial any
+   * more. For one that works carefully since `deaths` of its queue say so. Absent: it works as usual.
+   */
+  trialOffset: optional(wholeNumber()),
+  /** How often that one has failed before where it is. Default 0. */
+  trialFailures: optional(wholeNumber()),
 })
 
 export const commitRequest = v.object({

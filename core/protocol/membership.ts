@@ -33,7 +33,12 @@ export const registerGroupResponse = v.object({
   replaced: v.optional(v.boolean()),
 })
 
-export const deregisterRequest = v.object({ ...baseRequest, id: optional(wholeNumber()) })
+export const deregisterRequest = v.object({
+  ...baseRequest,
+  id: optional(wholeNumber()),
+  /** It has stopped in order and stays a member: its place waits for the next one of its `instanceId`, or the time-out. */
+  keepsPlace: optional(v.boolean()),
+})
 export const deregisterResponse = v.object(baseResponse)
 
 export const heartbeatRequest = v.object({
@@ -97,6 +102,15 @@ export const assignedQueue = v.object({
   maxRetryDelay: v.optional(wholeNumber()),
   /** Failed messages are handled again where they are before they go to the fail topic. */
   retryInPlace: v.optional(v.boolean()),
+  /**
+   * So many owners in a row were lost while `offset` stayed where it is: a message may be ending their processes. Absent:
+   * none was.
+   */
+  deaths: v.optional(wholeNumber(1)),
+  /** The last of them had this message in hand alone. Absent: nobody knows which it was. */
+  suspectOffset: v.optional(wholeNumber(1)),
+  /** So many owners were lost with it, while it stayed where it is. */
+  suspectFailures: v.optional(wholeNumber(1)),
 })
 export const groupMeta = v.object({
   name: v.string(),

@@ -24,8 +24,8 @@ export type CommitterDeps = {
 
 /** Commits for all queues of a consumer. */
 export type Committer = {
-  /** Notes that a source has something to commit. */
-  changed(source: CommitSource): void
+  /** Notes that a source has something to commit; with `isUrgent` it does not wait for what else may come. */
+  changed(source: CommitSource, isUrgent?: boolean): void
   /** Sends the last commit of a queue that is stopped; with `givesUp` it also hands the queue over. Never rejects. */
   finish(entry: CommitEntry, givesUp: boolean): Promise<FinishOutcome>
   /** The consumer stops: last commits have less time from now on. */
@@ -61,12 +61,15 @@ export function createCommitter(deps: CommitterDeps): Committer {
   const changed = new Set<CommitSource>()
   let lasts: Last[] = []
   let isRunning = false
+  let isUrgent = false
+  let isGathering = false
   let hurriedAtMs = Number.POSITIVE_INFINITY
 
   async function run() {
     let failures = 0
     while (changed.size > 0 && !closing.signal.aborted) {
       if (failures === 0) await gather()
+      isUrgent = false
       const sent = new Map<number, { source: CommitSource; entry: CommitEntry }>()
       for (const source of changed) {
         const entry = source.nextCommit()
@@ -92,8 +95,13 @@ export function createCommitter(deps: CommitterDeps): Committer {
   }
 
   /** Even a commit that is to go at once waits for the end of the turn: many calls end in one. */
-  function gather(): Promise<void> {
-    return deps.syncCommit ? new Promise(resolve => setImmediate(resolve)) : wakeup.wait(deps.asyncCommitIntervalMs)
+  async function gather() {
+    if (!deps.syncCommit && !isUrgent) {
+      isGathering = true
+      await wakeup.wait(deps.asyncCommitIntervalMs)
+      isGathering = false
+    }
+    if (deps.syncCommit || isUrgent) await new Promise(resolve => setImmediate(resolve))
   }
 
   function settle(sent: Map<number, { source: CommitSource; entry: CommitEntry }>, answer: CommitResponse) {
@@ -139,8 +147,12 @@ export function createCommitter(deps: CommitterDeps): Committer {
   }
 
   return {
-    changed(source) {
+    changed(source, urgent = false) {
       changed.add(source)
+      if (urgent) {
+        isUrgent = true
+        if (isGathering) wakeup.wake()
+      }
       if (isRunning || closing.signal.aborted) return
       isRunning = true
       void run()

@@ -14,6 +14,7 @@ import { createQueueSet } from './queue-set.ts'
 import { startQueueWorker } from './start-worker.ts'
 import type { Tracing } from './tracing/tracing.ts'
 import type { QueueStatus } from './worker/queue-status.ts'
+import { createTrialTurns } from './worker/trial-turns.ts'
 
 /** Works through the queues that its group assigns to it. */
 export interface Consumer extends AsyncDisposable {
@@ -182,6 +183,7 @@ function createRun(
     },
   })
 
+  const turns = createTrialTurns(clock)
   const queues = createQueueSet({ ...options, startWorker, finish: committer.finish, emit, clock })
 
   const membership = createMembership({
@@ -204,6 +206,7 @@ function createRun(
       {
         ask: requests.pull,
         tracing,
+        turns,
         sendFailures: requests.sendFailures,
         isPaused: pauses.isPaused,
         onProgress: committer.changed,

@@ -28,6 +28,11 @@ export const clientErrorTable = {
     inDoubt: true,
     meaning: 'A handler call took longer than its subscription lets it.',
   },
+  consumer_lost: {
+    retryable: true,
+    inDoubt: true,
+    meaning: 'A message was alone in the hands of a consumer that was lost, and counts as failed.',
+  },
   invalid_result: {
     retryable: true,
     inDoubt: true,

@@ -48,6 +48,12 @@ export type ClientEvent =
   /** Work on a queue begins behind `offset`. */
   | ({ type: 'assigned'; offset: number; offsetVersion: number } & QueueName)
   /**
+   * Owners of the queue were lost, `deaths` in a row, and none has got on: a message may be ending their processes. So its
+   * messages are handed out one at a time, until that is done which the last one can have had in hand. `suspectOffset` is
+   * what it had alone, if that is known: it counts as failed (`handler_failed`, with an error `consumer_lost`).
+   */
+  | ({ type: 'careful'; deaths: number; suspectOffset?: number } & QueueName)
+  /**
    * A queue is to be given up: nothing more of it is handed out, and what was is to be done with, or by hand committed, within
    * `timeoutMs`.
    */

@@ -50,7 +50,7 @@ export type Membership = {
   refresh(): void
   /** Takes no more assignments; heartbeats go on, so that nobody else gets what is still being finished. */
   freeze(): void
-  /** Ends `run` and leaves the group; with `keepsPlace` it only falls silent. Never rejects. */
+  /** Ends `run` and leaves the group; with `keepsPlace` it says that it has stopped, and falls silent. Never rejects. */
   leave(keepsPlace: boolean): Promise<void>
   /** The group's name on the service: a broadcast group gives each consumer its own. */
   readonly groupName: string
@@ -205,13 +205,15 @@ export function createMembership(deps: MembershipDeps): Membership {
     intervalMs: deps.heartbeatIntervalMs,
   }
 
-  async function deregister() {
+  async function deregister(keepsPlace = false) {
     if (consumerId === undefined) return
     // In the end the service finds out by itself that the heartbeats have ended; but until then its queues rest.
     for (let left = leaveAttempts - 1; left >= 0; left--) {
       try {
-        expectSuccess('deRegister', await api.deRegister({ id: consumerId }, { timeoutMs: leaveTimeoutMs }))
-        return emit({ type: 'deregistered', groupName, consumerId })
+        const request = { id: consumerId, ...(keepsPlace && { keepsPlace }) }
+        expectSuccess('deRegister', await api.deRegister(request, { timeoutMs: leaveTimeoutMs }))
+        if (!keepsPlace) emit({ type: 'deregistered', groupName, consumerId })
+        return
       } catch (thrown) {
         report('deRegister', thrown, left > 0 ? leavePauseMs : undefined)
         if (left > 0) await clock.sleep(leavePauseMs)
@@ -248,7 +250,7 @@ export function createMembership(deps: MembershipDeps): Membership {
       session.abort()
       await running
       // One that has not joined has no place to keep.
-      if (!keepsPlace || !isMember) await deregister()
+      await deregister(keepsPlace && isMember)
     },
     get groupName() {
       return groupName

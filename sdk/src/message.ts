@@ -92,6 +92,7 @@ export type HandlerResult = void | readonly number[]
  * | takes longer than the subscription's `timeout` | its signal aborts, all its messages have failed, its slot is free; what it ends with is ignored |
  * | does not end, and there is no `timeout` | its slot stays taken; nothing is committed past its messages |
  * | ends in any way after `signal` has aborted | the result is ignored |
+ * | ends its process | the queue's next owner hands messages out one at a time; one that is lost as well had the message that has failed |
  * | throws in an `abort` listener of its `signal` | Node takes that for an uncaught exception, which ends the process; nobody but the listener can catch it |
  *
  * What has failed goes to the group's fail topic for this topic and is handed out again from there, as often and as late

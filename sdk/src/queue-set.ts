@@ -6,7 +6,7 @@ import type { FinishOutcome } from './committer.ts'
 import type { EventListener } from './events.ts'
 import { endsWithin } from './within.ts'
 import type { QueueStatus } from './worker/queue-status.ts'
-import type { QueueWorker } from './worker/queue-worker.ts'
+import type { QueueWorker } from './worker/worker-types.ts'
 
 /** What a queue set is made of. */
 export type QueueSetDeps = {
@@ -71,7 +71,9 @@ export function createQueueSet(deps: QueueSetDeps): QueueSet {
     const worker = deps.startWorker(queue)
     if (!worker) return emit({ type: 'no_handler', ...nameOf(queue) })
     entries.set(queue.queueOffsetId, { worker, state: 'working', next: undefined, gone: Promise.resolve() })
-    emit({ type: 'assigned', ...nameOf(queue), offset: queue.offset, offsetVersion: queue.offsetVersion })
+    const { offset, offsetVersion, deaths, suspectOffset } = queue
+    emit({ type: 'assigned', ...nameOf(queue), offset, offsetVersion })
+    if (deaths) emit({ type: 'careful', ...nameOf(queue), deaths, ...(suspectOffset && { suspectOffset }) })
   }
 
   /** The old work has ended; what was assigned meanwhile may begin. */
@@ -94,7 +96,7 @@ export function createQueueSet(deps: QueueSetDeps): QueueSet {
     if (!final) return
     const { queueOffsetId, offset, offsetVersion } = final
     const isKept = keeps()
-    const isNews = offset > entry.worker.status().committed
+    const isNews = offset > entry.worker.status().committed || final.trialOffset != null
     const outcome = isKept && !isNews ? 'accepted' : await deps.finish(final, !isKept)
     entry.worker.settleFinal(final, outcome)
     // Unanswered, the queue may still be ours under this version.

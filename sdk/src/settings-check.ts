@@ -51,7 +51,13 @@ export function createSettingsCheck({ clock, random, intervalMs }: SettingsCheck
 }
 
 /** They move while a queue is worked on, and are no settings. */
-const moving = new Set<string>(['offset', 'lastId'] satisfies (keyof AssignedQueue)[])
+const moving = new Set<string>([
+  'offset',
+  'lastId',
+  'deaths',
+  'suspectOffset',
+  'suspectFailures',
+] satisfies (keyof AssignedQueue)[])
 
 /** The names of what differs between the queues that are worked on and those that the service says are assigned. */
 export function compareQueues(working: readonly AssignedQueue[], assigned: readonly AssignedQueue[]): string[] {

@@ -3,7 +3,8 @@ import type { AssignedQueue } from '../../core/protocol/membership.ts'
 import { orderingOf, type ResolvedConsumerOptions } from './consumer-options.ts'
 import { traceHandler, tracePull } from './tracing/trace-consumer.ts'
 import type { Tracing } from './tracing/tracing.ts'
-import { createQueueWorker, type QueueWorker, type QueueWorkerDeps } from './worker/queue-worker.ts'
+import { createQueueWorker } from './worker/queue-worker.ts'
+import type { QueueWorker, QueueWorkerDeps } from './worker/worker-types.ts'
 
 /** What a worker is started with: what it is made of, but for what follows from the options and the tracing. */
 export type StartWorkerDeps = Omit<QueueWorkerDeps, 'handler' | 'isKeyed' | 'newPublishId'> & {

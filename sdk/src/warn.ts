@@ -28,6 +28,8 @@ function describe(event: ClientEvent): string | undefined {
       return `pmq-sdk: the ${event.callback} of a publish to ${event.topicName} failed (${nameOf(event.error)})`
     case 'settings_differ':
       return `pmq-sdk: a consumer of ${event.groupName} had missed a change (${event.names.join(', ')}), and has caught up`
+    case 'careful':
+      return `pmq-sdk: consumers of ${event.groupName} were lost while they worked on ${event.topicName}, perhaps by a message; for a while each is handed out alone`
     case 'handler_failed':
       return `pmq-sdk: the handler of ${event.topicName} ${howFailed(event.error)}; ${afterwards(event)}`
     case 'failures_stored':

@@ -2,7 +2,7 @@ import type { ClaimRenewal, QueueClaim, RegistryStore } from '../../core/store.t
 import { bool, num, str } from './attributes.ts'
 import { allOf, expressions } from './expressions.ts'
 import { queueOffsetOf } from './items.ts'
-import { offsetKey, type RegistryContext } from './registry.ts'
+import { deathParts, offsetKey, type RegistryContext } from './registry.ts'
 
 /** Queues that are held by a lease. */
 export function createClaims(context: RegistryContext): Pick<RegistryStore, 'claimQueue' | 'renewClaim'> {
@@ -11,6 +11,8 @@ export function createClaims(context: RegistryContext): Pick<RegistryStore, 'cla
     /** 1 write unit, also if refused. */
     async claimQueue(claim: QueueClaim) {
       const { expectedOffsetVersion, claimant, retakes, untilMs, nowMs } = claim
+      const death = deathParts(claim.ownerIsLost)
+      const count = ['#offsetVersion :one', ...death.add].join(', ')
       const orOwn = retakes ? ' OR #claimant = :claimant' : ''
       const clauses = {
         versionIsAsRead: '#offsetVersion = :expectedVersion',
@@ -24,7 +26,7 @@ export function createClaims(context: RegistryContext): Pick<RegistryStore, 'cla
         ReturnValues: 'ALL_NEW',
         ...expressions(
           {
-            UpdateExpression: 'SET #claimant = :claimant, #claimedUntilMs = :untilMs ADD #offsetVersion :one',
+            UpdateExpression: `SET #claimant = :claimant, #claimedUntilMs = :untilMs${death.set} ADD ${count}`,
             ConditionExpression: allOf(clauses),
           },
           {

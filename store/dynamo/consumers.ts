@@ -1,7 +1,7 @@
 import type { Consumer, Member } from '../../core/model.ts'
 import { type RegistryStore, StoreError } from '../../core/store.ts'
 import { keys } from '../keys.ts'
-import { type Item, num, numOf, str, strSet } from './attributes.ts'
+import { bool, type Item, num, numOf, str, strSet } from './attributes.ts'
 import { allOf, exists, expressions, isNew, setAll } from './expressions.ts'
 import { consumerOf, itemKey, itemOfConsumer, memberAttributes, reportedAttributes } from './items.ts'
 import type { Operation } from './meter.ts'
@@ -9,15 +9,25 @@ import type { RegistryContext } from './registry.ts'
 
 type Consumers = Pick<
   RegistryStore,
-  'registerConsumer' | 'readConsumers' | 'heartbeat' | 'listNewcomers' | 'joinGroup' | 'leaveGroup' | 'removeConsumer'
+  | 'registerConsumer'
+  | 'readConsumers'
+  | 'heartbeat'
+  | 'listNewcomers'
+  | 'joinGroup'
+  | 'leaveGroup'
+  | 'stopMember'
+  | 'loseMember'
+  | 'removeConsumer'
 >
 
 /** How often an operation of several steps begins again, when others change what it has read. */
 const rounds = 4
 
+const isMember = 'attribute_not_exists(#isLost)'
+
 /** Replaces a member's record but for when it joined first. */
 const joinUpdate = ({ joinedAtMs: _first, ...attributes }: Item) => {
-  const optional = ['instanceId', 'predecessors'].filter(name => !(name in attributes))
+  const optional = ['instanceId', 'predecessors', 'hasStopped', 'isLost'].filter(name => !(name in attributes))
   const remove = optional.length > 0 ? ` REMOVE ${optional.map(name => `#${name}`).join(', ')}` : ''
   return `${setAll(attributes)}, #joinedAtMs = if_not_exists(#joinedAtMs, :joinedAtMs)${remove}`
 }
@@ -123,6 +133,45 @@ export function createConsumers({ requests, registryTable: TableName }: Registry
         ...expressions({ ConditionExpression: exists }),
       })
       return answer.refused ? 'not_a_member' : 'left'
+    },
+
+    /** 1 write unit. */
+    async stopMember(groupName: string, consumerId: number) {
+      const answer = await requests.update('stopMember', 'repeatable', {
+        TableName,
+        Key: itemKey(keys.member(groupName, consumerId)),
+        ...expressions(
+          { UpdateExpression: 'SET #hasStopped = :yes', ConditionExpression: allOf({ exists, isMember }) },
+          { yes: bool(true) },
+        ),
+      })
+      return answer.refused ? 'not_a_member' : 'noted'
+    },
+
+    /** 1 write unit; 2 of one that had stopped. The condition is repeated there, since it may have joined again. */
+    async loseMember(groupName: string, consumerId: number) {
+      const Key = itemKey(keys.member(groupName, consumerId))
+      for (let round = 0; round < rounds; round++) {
+        const goesOn = 'attribute_not_exists(#hasStopped)'
+        const answer = await requests.update('loseMember', 'once', {
+          TableName,
+          Key,
+          ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+          ...expressions(
+            { UpdateExpression: 'SET #isLost = :yes', ConditionExpression: allOf({ exists, isMember, goesOn }) },
+            { yes: bool(true) },
+          ),
+        })
+        if (!answer.refused) return 'lost'
+        if (!answer.old?.hasStopped || answer.old.isLost) return 'not_a_member'
+        const left = await requests.delete('loseMember', 'once', {
+          TableName,
+          Key,
+          ...expressions({ ConditionExpression: 'attribute_exists(#hasStopped)' }),
+        })
+        if (!left.refused) return 'left'
+      }
+      throw new StoreError('throttled', `loseMember: member ${consumerId} of ${groupName} changes too fast`)
     },
 
     /**

@@ -134,11 +134,13 @@ export function createGroups(context: RegistryContext): Groups {
       const kinds = Object.groupBy(items, item => strOf(item, 'sk').split('#', 1)[0] ?? '')
       const group = kinds.GROUP?.[0]
       if (group === undefined) return undefined
+      const members = kinds.MEMBER ?? []
       return {
         group: groupOf(group),
         subscriptions: (kinds.SUB ?? []).map(subscriptionOf),
         offsets: (kinds.OFFSET ?? []).map(queueOffsetOf),
-        members: (kinds.MEMBER ?? []).map(memberOf),
+        members: members.filter(item => !item.isLost).map(memberOf),
+        lost: members.filter(item => item.isLost).map(item => numOf(item, 'consumerId')),
         copies: (kinds.COPY ?? []).map(groupCopyOf),
       }
     },

@@ -234,6 +234,12 @@ export const itemOfQueueOffset = (offset: QueueOffset): Item => ({
   ...(offset.leavingSinceMs !== undefined && { leavingSinceMs: num(offset.leavingSinceMs) }),
   ...(offset.claim && { claimant: str(offset.claim.claimant), claimedUntilMs: num(offset.claim.untilMs) }),
   ...(offset.committedAtMs !== undefined && { committedAtMs: num(offset.committedAtMs) }),
+  ...(offset.deaths && { deaths: num(offset.deaths.count), deathVersion: num(offset.deaths.offsetVersion) }),
+  ...(offset.trial && {
+    trialOffset: num(offset.trial.offset),
+    trialVersion: num(offset.trial.offsetVersion),
+    trialFailures: num(offset.trial.failures),
+  }),
 })
 
 export const queueOffsetOf = (item: Item): QueueOffset => ({
@@ -251,6 +257,14 @@ export const queueOffsetOf = (item: Item): QueueOffset => ({
   ...(item.leavingSinceMs && { leavingSinceMs: numOf(item, 'leavingSinceMs') }),
   ...(item.claimant && { claim: { claimant: strOf(item, 'claimant'), untilMs: numOf(item, 'claimedUntilMs') } }),
   ...(item.committedAtMs && { committedAtMs: numOf(item, 'committedAtMs') }),
+  ...(item.deaths && { deaths: { count: numOf(item, 'deaths'), offsetVersion: numOf(item, 'deathVersion') } }),
+  ...(item.trialOffset && {
+    trial: {
+      offset: numOf(item, 'trialOffset'),
+      offsetVersion: numOf(item, 'trialVersion'),
+      failures: numOf(item, 'trialFailures'),
+    },
+  }),
 })
 
 /** All but the key: joining again changes them. */
@@ -263,6 +277,7 @@ export const memberAttributes = (member: Member): Item => ({
   ...(member.predecessors && { predecessors: numList(member.predecessors) }),
   topicNames: strList(member.topicNames),
   joinedAtMs: num(member.joinedAtMs),
+  ...(member.hasStopped && { hasStopped: bool(true) }),
 })
 
 export const memberOf = (item: Item): Member => ({
@@ -274,6 +289,7 @@ export const memberOf = (item: Item): Member => ({
   ...(item.predecessors && { predecessors: numListOf(item, 'predecessors') }),
   topicNames: strListOf(item, 'topicNames'),
   joinedAtMs: numOf(item, 'joinedAtMs'),
+  ...(item.hasStopped && { hasStopped: true }),
 })
 
 /** What a consumer says of itself, each time it registers. */

@@ -7,7 +7,15 @@ import { bool, type Item, num, str } from './attributes.ts'
 import { allOf, exists, expressions, isNew } from './expressions.ts'
 import { itemKey, itemOfQueueOffset, queueOffsetOf } from './items.ts'
 import type { Operation } from './meter.ts'
-import { endClaim, offsetKey, type RegistryContext, raiseCounters } from './registry.ts'
+import {
+  claimNames,
+  deathNames,
+  deathParts,
+  offsetKey,
+  type RegistryContext,
+  raiseCounters,
+  trialNames,
+} from './registry.ts'
 
 type Offsets = Pick<
   RegistryStore,
@@ -102,13 +110,15 @@ export function createOffsets(context: RegistryContext): Offsets {
         nextIsAsRead:
           expectedNext === undefined ? 'attribute_not_exists(#nextConsumerId)' : '#nextConsumerId = :expectedNext',
       }
-      const set = 'SET #rbVersion = :rbVersion, #consumerId = :consumerId'
+      const death = deathParts(move.ownerIsLost)
+      const set = `SET #rbVersion = :rbVersion, #consumerId = :consumerId${death.set}`
       const leave = leaving
         ? ', #nextConsumerId = :next, #leavingSinceMs = :since'
         : ' REMOVE #nextConsumerId, #leavingSinceMs'
-      const fence = isFencing(move) ? ' ADD #offsetVersion :one' : ''
+      const counted = [...(isFencing(move) ? ['#offsetVersion :one'] : []), ...death.add]
+      const count = counted.length > 0 ? ` ADD ${counted.join(', ')}` : ''
       const updated = expressions(
-        { UpdateExpression: `${set}${leave}${fence}`, ConditionExpression: allOf(clauses) },
+        { UpdateExpression: `${set}${leave}${count}`, ConditionExpression: allOf(clauses) },
         {
           consumerId: num(consumerId),
           rbVersion: num(rbVersion),
@@ -116,7 +126,7 @@ export function createOffsets(context: RegistryContext): Offsets {
           expectedOwner: num(move.expectedConsumerId),
           ...(expectedNext !== undefined && { expectedNext: num(expectedNext) }),
           ...(leaving && { next: num(leaving.nextConsumerId), since: num(leaving.sinceMs) }),
-          ...(fence && { one: num(1) }),
+          ...(count && { one: num(1) }),
         },
       )
       const told = { nobodyToldSince: '#rbVersion = :toldVersion' }
@@ -130,7 +140,7 @@ export function createOffsets(context: RegistryContext): Offsets {
 
     /** A transaction of 2 items: 4 write units. A repeat raises the versions once more, which does no harm. */
     async resetOffset(place: QueuePlace, offset: number) {
-      const update = `SET #offset = :offset ADD #offsetVersion :one ${endClaim}`
+      const update = `SET #offset = :offset ADD #offsetVersion :one REMOVE ${claimNames}, ${trialNames}, ${deathNames}`
       const isKnown = await change('resetOffset', place, update, { offset: num(offset), one: num(1) })
       return isKnown ? 'reset' : 'unknown_queue'
     },

@@ -40,8 +40,14 @@ export function createRegistryContext(
 export const offsetKey = ({ groupName, queueOffsetId }: QueuePlace) =>
   itemKey(keys.queueOffset(groupName, queueOffsetId))
 
-/** The part of an update that ends a claim, if there is one. */
-export const endClaim = 'REMOVE #claimant, #claimedUntilMs'
+/** What an update removes to end a claim, if there is one; likewise what an owner has on trial, and the count of deaths. */
+export const claimNames = '#claimant, #claimedUntilMs'
+export const trialNames = '#trialOffset, #trialVersion, #trialFailures'
+export const deathNames = '#deaths, #deathVersion'
+
+/** The parts of an update that count the death of an owner, whose version is the one that the update expects. */
+export const deathParts = (ownerIsLost: boolean | undefined) =>
+  ownerIsLost ? { set: ', #deathVersion = :expectedVersion', add: ['#deaths :one'] } : { set: '', add: [] }
 
 /** A check in a transaction that adds something to a topic: that it is not being removed, and was not. */
 export const notBeingRemoved = (TableName: string, topicName: string) => ({

@@ -6,10 +6,21 @@ import type { Records } from './records.ts'
 
 type ConsumerOperations = Pick<
   RegistryStore,
-  'registerConsumer' | 'readConsumers' | 'heartbeat' | 'listNewcomers' | 'joinGroup' | 'leaveGroup' | 'removeConsumer'
+  | 'registerConsumer'
+  | 'readConsumers'
+  | 'heartbeat'
+  | 'listNewcomers'
+  | 'joinGroup'
+  | 'leaveGroup'
+  | 'stopMember'
+  | 'loseMember'
+  | 'removeConsumer'
 >
 
 type NameRecord = { consumerId: number }
+
+/** `isLost`: it is no member any more. */
+export type MemberRecord = Member & { isLost?: boolean }
 
 export function createConsumers(database: Database, written: Records, durable: Records): ConsumerOperations {
   return {
@@ -60,6 +71,28 @@ export function createConsumers(database: Database, written: Records, durable: R
 
     leaveGroup: (groupName, consumerId) =>
       database.write(() => (written.delete(keys.member(groupName, consumerId)) ? 'left' : 'not_a_member')),
+
+    stopMember: (groupName, consumerId) =>
+      database.write(() => {
+        const key = keys.member(groupName, consumerId)
+        const member = written.get<MemberRecord>(key)
+        if (!member || member.isLost) return 'not_a_member'
+        written.put(key, { ...member, hasStopped: true })
+        return 'noted'
+      }),
+
+    loseMember: (groupName, consumerId) =>
+      database.write(() => {
+        const key = keys.member(groupName, consumerId)
+        const member = written.get<MemberRecord>(key)
+        if (!member || member.isLost) return 'not_a_member'
+        if (member.hasStopped) {
+          written.delete(key)
+          return 'left'
+        }
+        written.put(key, { ...member, isLost: true })
+        return 'lost'
+      }),
 
     removeConsumer: (consumerId, options) =>
       database.write(() => {

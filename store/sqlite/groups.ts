@@ -4,9 +4,10 @@ import { copyOf, kindOf } from '../../core/group/copy-names.ts'
 import { failTopicName, originOf, topicNamesOf } from '../../core/group/fail-topics.ts'
 import { afterMove } from '../../core/group/handover.ts'
 import { askRebalance, finishRebalance, raiseAssignment, raiseMeta } from '../../core/group/versions.ts'
-import type { Group, GroupCopy, Member, QueueOffset, Subscription } from '../../core/model.ts'
+import type { Group, GroupCopy, QueueOffset, Subscription } from '../../core/model.ts'
 import type { GroupKind, QueuePlace, RegistryStore } from '../../core/store.ts'
 import { keys, subscriptionPrefix } from '../keys.ts'
+import type { MemberRecord } from './consumers.ts'
 import type { Database } from './database.ts'
 import type { Records } from './records.ts'
 
@@ -105,11 +106,13 @@ export function createGroups(database: Database, written: Records, durable: Reco
         const group = records.find(record => record.sk === 'GROUP')?.doc as Group | undefined
         if (!group) return undefined
         const ofKind = (prefix: string) => records.filter(({ sk }) => sk.startsWith(prefix)).map(({ doc }) => doc)
+        const members = ofKind('MEMBER#') as MemberRecord[]
         return {
           group,
           subscriptions: ofKind('SUB#') as Subscription[],
           offsets: ofKind('OFFSET#') as QueueOffset[],
-          members: ofKind('MEMBER#') as Member[],
+          members: members.filter(member => !member.isLost),
+          lost: members.filter(member => member.isLost).map(member => member.consumerId),
           copies: ofKind('COPY#') as GroupCopy[],
         }
       }),
@@ -268,7 +271,7 @@ export function createGroups(database: Database, written: Records, durable: Reco
         const current = written.get<QueueOffset>(key)
         const decided = decideCommit(current, commit)
         if (!current || decided.outcome === 'unknown_queue' || decided.outcome === 'fenced') return decided
-        if (decided.outcome === 'unchanged' && !commit.release) return decided
+        if (decided.outcome === 'unchanged' && !commit.release && commit.trialOffset === undefined) return decided
         if (decided.handedOver) {
           const group = written.get<Group>(keys.group(commit.groupName))
           if (!group) return { outcome: 'unknown_queue' }

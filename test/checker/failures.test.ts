@@ -103,6 +103,13 @@ const good: Record<string, (h: Scene) => void> = {
     h.commit('c1', 1, 1)
     drain(h, ['a#3'])
   },
+  'a message that is suspected goes to the fail topic, though its consumer was not handed it'(h) {
+    begin(h, ['a'])
+    h.suspected('c1', { ...queue1, offset: 1 })
+    h.publishStored('c1', send(h, 'a#1', 1, 1))
+    h.commit('c1', 1, 1)
+    drain(h, ['a#1'])
+  },
   'a key whose next message begins when the fail topic has the one before'(h) {
     begin(h, ['a', 'b'], { ordering: 'key' })
     handle(h, 'a', 1, 'failed')
@@ -129,6 +136,14 @@ const bad: Record<string, [Property, (h: Scene) => void]> = {
       h.publishStored('c1', send(h, 'a#1', 1, 1))
       h.pullOk('c1', { ...retried, from: 0, messages: [{ offset: 1, value: 'a#1' }] })
       commitRetried(h, 1)
+    },
+  ],
+  'another message than the one that is suspected': [
+    'P7/Q10',
+    h => {
+      begin(h, ['a', 'b'])
+      h.suspected('c1', { ...queue1, offset: 2 })
+      h.publishStored('c1', send(h, 'a#1', 1, 1))
     },
   ],
   'a failure that was stored, as was said, and is not there': [

@@ -31,6 +31,8 @@ type EventBody =
   | { type: 'commit-info'; op: number }
   /** A consumer was told that it owns the queue, and the offset to go on from. */
   | ({ type: 'assignment-gained'; offset: number; ordering?: Ordering } & Assigned)
+  /** A consumer was told that the owner before it was lost with this message alone in hand. */
+  | { type: 'suspected'; group: string; queueId: number; offset: number }
   /** A consumer has stopped and given the queue up: nothing under this offsetVersion may follow from it. */
   | ({ type: 'assignment-lost' } & Assigned)
   /** Somebody sets a group's offset. Also records where a new group begins, if that is not 0. */
@@ -142,6 +144,7 @@ export function createHistory(now: () => number, onEvent: (event: HistoryEvent) 
 
     assignmentGained: (client: string, assigned: Assigned & { offset: number; ordering?: Ordering }) =>
       append(client, { type: 'assignment-gained', ...assigned }),
+    suspected: (client: string, suspect: Reset) => append(client, { type: 'suspected', ...suspect }),
     assignmentLost: (client: string, assigned: Assigned) => append(client, { type: 'assignment-lost', ...assigned }),
 
     resetInvoke: (client: string, reset: Reset) => append(client, { type: 'reset-invoke', ...reset }),

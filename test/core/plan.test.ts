@@ -22,6 +22,7 @@ function groupWith(queues: number[], handled: string[][], owners: number[] = [])
     subscriptions: queues.map((_, i) => ({ ...subscriptionOf('g', topicNames[i] ?? ''), failTopicId: 9 })),
     offsets,
     members: handled.map((names, i) => memberOf('g', i + 1, { topicNames: names })),
+    lost: [],
     copies: [],
   }
 }

@@ -22,7 +22,7 @@ describe('a group that many ask for', () => {
       reads++
       if (readTakesMs > 0) await clock.sleep(readTakesMs)
       if (failure) throw failure
-      const nothing = { subscriptions: [], offsets: [], members: [], copies: [] }
+      const nothing = { subscriptions: [], offsets: [], members: [], lost: [], copies: [] }
       return { group: { ...groupOf(name), version }, ...nothing }
     }
     snapshots = createSnapshots({ readGroup }, clock)

@@ -117,6 +117,11 @@ describe('one tick brings a group in order, and tells its consumers, after the p
             const where = `operation ${n}, ${isDone ? 'done' : 'not done'}`
             assertSettled(after)
             assert.ok(!seen.isUntold, `consumers were not told of the last move: ${where}`)
+            // Where the service died before it could say so, a death may be missed; none is counted twice, or made up.
+            const deaths = after.offsets.map(offset => offset.deaths?.count ?? 0)
+            const most = name.includes('dead') ? 1 : 0
+            assert.ok(Math.max(...deaths) <= most, `deaths ${deaths}: ${where}`)
+            assert.deepEqual(after.lost, [], `somebody is remembered as lost: ${where}`)
             for (const owner of ownersOf(after)) {
               assert.ok(
                 after.members.some(member => member.consumerId === owner),

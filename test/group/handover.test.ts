@@ -7,7 +7,7 @@ const timeoutMs = 60_000
 const sinceMs = 1_000_000
 const plan = (wanted: number, fields: Partial<Handover> = {}): Handover => ({
   wanted,
-  isOwnerAlive: true,
+  owner: 'alive',
   nowMs: sinceMs + 10_000,
   timeoutMs,
   ...fields,
@@ -16,7 +16,8 @@ const free = offsetOf('g', 1)
 const owned = offsetOf('g', 1, { consumerId: 1 })
 const leaving = offsetOf('g', 1, { consumerId: 1, nextConsumerId: 2, leavingSinceMs: sinceMs })
 const late = { nowMs: sinceMs + timeoutMs }
-const dead = { isOwnerAlive: false }
+const gone = { owner: 'gone' } as const
+const dead = { owner: 'lost' } as const
 
 describe('the next step of a queue', () => {
   const cases: [string, ReturnType<typeof decideHandover>, ReturnType<typeof decideHandover>][] = [
@@ -33,8 +34,14 @@ describe('the next step of a queue', () => {
       decideHandover(owned, plan(0)),
       { consumerId: 1, leaving: { nextConsumerId: 0, sinceMs: sinceMs + 10_000 } },
     ],
-    ['owned, its owner gone: is taken at once', decideHandover(owned, plan(2, dead)), { consumerId: 2 }],
-    ['owned, its owner gone and wanted by nobody: is free', decideHandover(owned, plan(0, dead)), { consumerId: 0 }],
+    ['owned, its owner gone: is taken at once', decideHandover(owned, plan(2, gone)), { consumerId: 2 }],
+    ['owned, its owner gone and wanted by nobody: is free', decideHandover(owned, plan(0, gone)), { consumerId: 0 }],
+    [
+      'owned, its owner lost: is taken from the dead',
+      decideHandover(owned, plan(2, dead)),
+      { consumerId: 2, ownerIsLost: true },
+    ],
+    ['free, whoever was lost: is no death', decideHandover(free, plan(2, dead)), { consumerId: 2 }],
     ['leaving, as planned: waits for its owner', decideHandover(leaving, plan(2)), undefined],
     ['leaving, wanted back: stays with its owner', decideHandover(leaving, plan(1)), { consumerId: 1 }],
     [
@@ -42,7 +49,12 @@ describe('the next step of a queue', () => {
       decideHandover(leaving, plan(3)),
       { consumerId: 1, leaving: { nextConsumerId: 3, sinceMs } },
     ],
-    ['leaving, its owner gone: is taken at once', decideHandover(leaving, plan(3, dead)), { consumerId: 3 }],
+    ['leaving, its owner gone: is taken at once', decideHandover(leaving, plan(3, gone)), { consumerId: 3 }],
+    [
+      'leaving, its owner lost: is taken from the dead',
+      decideHandover(leaving, plan(3, dead)),
+      { consumerId: 3, ownerIsLost: true },
+    ],
     ['leaving, its owner late: is taken', decideHandover(leaving, plan(2, late)), { consumerId: 2 }],
     ['leaving, its owner late but wanted back: stays', decideHandover(leaving, plan(1, late)), { consumerId: 1 }],
   ]

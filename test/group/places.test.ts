@@ -212,4 +212,12 @@ describe('consumers that start at one place, whatever the order of the operation
 })
 
 /** What a place depends on; the rest changes nothing, or is read together with the group. */
-const matters = new Set(['readGroup', 'joinGroup', 'leaveGroup', 'removeConsumer', 'moveQueue', 'finishRebalance'])
+const matters = new Set([
+  'readGroup',
+  'joinGroup',
+  'leaveGroup',
+  'loseMember',
+  'removeConsumer',
+  'moveQueue',
+  'finishRebalance',
+])

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { oneMoreDeath } from '../../core/group/deaths.ts'
 import { messages, problemOf, type State, type Step, start, stepsFrom } from './small-model.ts'
 
 type Visit = { from: string | undefined; label: string }
@@ -64,4 +65,14 @@ test('would find a release that hands over before the owner has stopped', () => 
       return { ...step, next: { ...step.next, queues } }
     })
   assert.match(explore(hasty).problem ?? '', /P4|P5|P6/)
+})
+
+test('would find an owner that is late, and is counted as one that was lost', () => {
+  const strict = (state: State): Step[] =>
+    stepsFrom(state).map(step => {
+      if (!/out of patience/.test(step.label)) return step
+      const queues = step.next.queues.map(queue => ({ ...queue, ...oneMoreDeath(queue) }))
+      return { ...step, next: { ...step.next, queues } }
+    })
+  assert.match(explore(strict).problem ?? '', /nobody was lost/)
 })

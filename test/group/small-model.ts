@@ -127,7 +127,12 @@ function plannedMoves({ queues, consumers }: State, isLate: boolean): QueueMove[
     if (isLate && queue.nextConsumerId === undefined) return []
     const ownership = decideHandover(queue, {
       wanted: wanted.get(queue.queueId) ?? 0,
-      isOwnerAlive: members.some(member => member.consumerId === queue.consumerId),
+      // The first one leaves by being given up only, the second one in order.
+      owner: members.some(member => member.consumerId === queue.consumerId)
+        ? 'alive'
+        : queue.consumerId === 1
+          ? 'lost'
+          : 'gone',
       nowMs: isLate ? timeoutMs : 0,
       timeoutMs,
     })
@@ -221,6 +226,7 @@ export function problemOf(state: State): string | undefined {
   for (const [q, queue] of state.queues.entries()) {
     const owners = state.consumers.filter(({ work }) => work[q]?.offsetVersion === queue.offsetVersion)
     if (owners.length > 1) return `queue ${q + 1} has two owners of one offsetVersion (P5)`
+    if (queue.deaths && state.mayDie) return `queue ${q + 1} has lost an owner, and nobody was lost`
   }
   return undefined
 }

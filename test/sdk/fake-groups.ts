@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { viewDeaths } from '../../core/group/deaths.ts'
+import type { Deaths, Trial } from '../../core/model.ts'
 import type { Clock } from '../../core/protocol/clock.ts'
 import type { CommitRequest, CommitResponse } from '../../core/protocol/commit.ts'
 import type { FailuresRequest, FailuresResponse } from '../../core/protocol/failures.ts'
@@ -37,6 +39,8 @@ type Offset = {
   offsetVersion: number
   owner: number
   next: number | undefined
+  deaths?: Deaths
+  trial?: Trial
 }
 type Group = {
   version: number
@@ -65,7 +69,9 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
     return group
   }
 
-  function give(group: Group, place: Offset, consumerId: number) {
+  function give(group: Group, place: Offset, consumerId: number, ownerIsLost = false) {
+    const { deaths, offsetVersion } = place
+    if (ownerIsLost) place.deaths = { count: (deaths?.count ?? 0) + 1, offsetVersion }
     place.owner = consumerId
     place.next = undefined
     place.offsetVersion++
@@ -73,11 +79,12 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
     history.push(`give ${place.queueId} to ${consumerId} at ${place.offset}`)
   }
 
-  function rebalance(group: Group) {
+  function rebalance(group: Group, lost = 0) {
     for (const [index, place] of [...group.offsets.values()].entries()) {
       const target = group.members[index % group.members.length] ?? 0
       if (place.owner === target) place.next = undefined
-      else if (place.owner === 0 || !group.members.includes(place.owner)) give(group, place, target)
+      else if (place.owner === 0 || !group.members.includes(place.owner))
+        give(group, place, target, place.owner === lost && lost > 0)
       else if (place.next !== target) {
         place.next = target
         group.version++
@@ -101,19 +108,20 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
     }
   }
 
-  function remove(consumerId: number) {
+  function remove(consumerId: number, isLost = false) {
     consumers.delete(consumerId)
     for (const group of groups.values()) {
       if (!group.members.includes(consumerId)) continue
       group.members = group.members.filter(member => member !== consumerId)
-      rebalance(group)
+      rebalance(group, isLost ? consumerId : 0)
     }
   }
 
   function queuesOf(groupName: string, group: Group, consumerId: number): Record<string, AssignedQueue> {
     const queues: Record<string, AssignedQueue> = {}
     const { retryDelay, ...settings } = group.settings
-    for (const { queueId, topicName, failsOf, offset, offsetVersion, owner, next } of group.offsets.values()) {
+    for (const place of group.offsets.values()) {
+      const { queueId, topicName, failsOf, offset, offsetVersion, owner, next } = place
       if (owner !== consumerId || next !== undefined) continue
       const originTopicName = failsOf ?? topicName
       queues[queueId] = {
@@ -130,7 +138,8 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
         ...settings,
         ...(group.hasFailTopics && { failTopicName: `${groupName}_${originTopicName}_fail` }),
         topicType: failsOf ? 2 : 1,
-        ...(failsOf && { delayProcessTime: retryDelay }),
+        ...(failsOf && { delayProcessTime: retryDelay, threadSize: 1 }),
+        ...viewDeaths(place),
       }
     }
     return queues
@@ -215,8 +224,11 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
       give(group, place, consumerId)
     },
     /** The service has heard no heartbeat of this consumer in time. */
-    expire: remove,
+    expire: (consumerId: number) => remove(consumerId, true),
     committed: (groupName: string, queueId: number) => groupOf(groupName).offsets.get(1000 + queueId)?.offset,
+    /** The message that the owner of a queue says is on trial. */
+    onTrial: (groupName: string, queueId: number) => groupOf(groupName).offsets.get(1000 + queueId)?.trial?.offset,
+    deaths: (groupName: string, queueId: number) => groupOf(groupName).offsets.get(1000 + queueId)?.deaths?.count ?? 0,
     ownerOf: (groupName: string, queueId: number) => groupOf(groupName).offsets.get(1000 + queueId)?.owner,
     version: (groupName: string) => groups.get(groupName)?.version,
 
@@ -281,7 +293,7 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
     commit({ queueOffsets, flag }: CommitRequest): CommitResponse {
       const results: CommitResponse['results'] = []
       const versions: Record<string, number> = {}
-      for (const { queueOffsetId, offsetVersion, offset, consumerGroupName } of queueOffsets ?? []) {
+      for (const { queueOffsetId, offsetVersion, offset, consumerGroupName, ...trial } of queueOffsets ?? []) {
         const group = groupOf(consumerGroupName)
         const place = group.offsets.get(queueOffsetId)
         versions[consumerGroupName] = group.version
@@ -292,6 +304,14 @@ export function createFakeGroups(clock: Clock, log: FakeLog) {
         const isOwner = place.offsetVersion === offsetVersion
         const outcome = !isOwner ? 'fenced' : offset > place.offset ? 'advanced' : 'unchanged'
         if (isOwner) place.offset = Math.max(place.offset, offset)
+        if (outcome === 'advanced') {
+          delete place.deaths
+          delete place.trial
+        }
+        const { trialOffset, trialFailures } = trial
+        if (isOwner && trialOffset === 0) delete place.trial
+        else if (isOwner && trialOffset)
+          place.trial = { offset: trialOffset, offsetVersion, failures: trialFailures ?? 0 }
         results.push({ queueOffsetId, outcome, offsetVersion: place.offsetVersion, offset: place.offset })
         if (isOwner && flag === 1) {
           history.push(`release ${place.queueId} by ${place.owner} at ${place.offset}`)

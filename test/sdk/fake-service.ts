@@ -110,7 +110,7 @@ export function createFakeService(clock: ManualClock) {
       case 'registerConsumerGroup':
         return groups.join(request)
       case 'deRegister':
-        groups.leave(request.id ?? 0)
+        if (!request.keepsPlace) groups.leave(request.id ?? 0)
         return { suc: true }
       case 'heartbeat':
         return groups.heartbeat(request.consumerId ?? 0)

@@ -13,7 +13,10 @@ const other = { instanceId: 'pod-1' }
 const asked = ({ service }: ReturnType<typeof setUp>) =>
   service.requests
     .filter(({ operation }) => operation !== 'heartbeat' && operation !== 'pullData')
-    .map(({ operation, request }) => (operation === 'commitOffset' ? `commit ${request.flag}` : operation))
+    .map(({ operation, request }) => {
+      if (operation === 'commitOffset') return `commit ${request.flag}`
+      return request.keepsPlace ? 'keep the place' : operation
+    })
 
 suite('a consumer with an instanceId that stops', () => {
   test('lets calls end, commits what they did, and keeps its queues', async () => {
@@ -27,24 +30,25 @@ suite('a consumer with an instanceId that stops', () => {
     const stopped = made.stop()
     await clock.advance(2_000)
     await stopped
-    assert.deepEqual(asked(world), ['commit 0'])
+    assert.deepEqual(asked(world), ['commit 0', 'keep the place'])
     assert.deepEqual(groups.history, ['give 1 to 1 at 0'])
     assert.deepEqual(committed(), [10])
     assert.deepEqual(made.types().slice(-1), ['kept'])
     assert.equal(made.status().state, 'stopped')
     await clock.advance(60_000)
-    assert.deepEqual([service.requests.length, clock.sleeping], [1, 0])
+    assert.deepEqual([service.requests.length, clock.sleeping], [2, 0])
   })
 
-  test('asks nothing at all where there is nothing to commit', async () => {
-    const { clock, consumer, service } = setUp()
+  test('says only that it has stopped where there is nothing to commit', async () => {
+    const world = setUp()
+    const { clock, consumer, service } = world
     const made = consumer(() => undefined, place)
     await made.start()
     await clock.advance(10_000)
     service.requests.length = 0
     await made.stop()
-    assert.equal(service.requests.length, 0)
-    assert.equal(made.count('kept'), 2)
+    assert.deepEqual(asked(world), ['keep the place'])
+    assert.deepEqual([made.count('kept'), made.count('deregistered')], [2, 0])
   })
 
   test('leaves where it is told to, at once or while the stop is under way', async () => {
@@ -121,7 +125,10 @@ suite('a consumer with an instanceId that stops', () => {
       const stopped = made.stop()
       await clock.advance(10_000)
       await Promise.all([started, stopped])
-      assert.equal(service.count('deRegister') > 0, leaves, fault.kind)
+      const left = service.requests.filter(
+        ({ operation, request }) => operation === 'deRegister' && !request.keepsPlace,
+      )
+      assert.equal(left.length > 0, leaves, fault.kind)
     }
   })
 

@@ -46,6 +46,13 @@ export function createCast(world: World, plan: Plan, dice: Dice): Cast {
 
   function add(program: Program): Program {
     consumers.push(program)
+    const { process, groupName = '', instanceId } = program
+    // Where messages end processes, somebody starts them again.
+    if ((plan.groups.find(({ name }) => name === groupName)?.failures?.killers ?? 0) > 0) {
+      const pauseMs = dice.spread(10, 3_000)
+      const restart = () => (plan.isDeadly || world.weather.isDeadly) && cast.addConsumer(groupName, instanceId)
+      process.onKilled(() => void scheduler.after(pauseMs, restart))
+    }
     return program
   }
 

@@ -3,6 +3,7 @@ import { checkHistory } from '../checker/check.ts'
 import type { HistoryEvent } from '../checker/history.ts'
 import { explain } from '../checker/violation.ts'
 import type { Cast } from './cast.ts'
+import { findMisjudged } from './deaths.ts'
 import type { GroupPlan, Plan } from './plan.ts'
 import { findMiscounted } from './poison.ts'
 import type { Program } from './programs/program.ts'
@@ -24,6 +25,7 @@ export function judge(world: World, plan: Plan, { consumers, producers, leases }
     ...findMissed(consumers),
     ...(plan.isClean ? judgeClean(world.history.events, plan.groups) : []),
     ...(plan.outage ? findGivenUp(consumers) : []),
+    ...(plan.isDeadly ? findMisjudged(world.history.events, plan.groups) : []),
   ]
 }
 

@@ -42,6 +42,11 @@ export type Plan = {
    * who lives may be given up.
    */
   outage: { fromMs: number; lastsMs: number } | undefined
+  /**
+   * Some messages end the process of whoever handles them, for good; somebody restarts it in its place. Nothing else goes
+   * wrong in such a run, so that nothing else may count as failed.
+   */
+  isDeadly: boolean
 }
 
 /** Somebody changes topics and groups while they are in use. */
@@ -101,10 +106,48 @@ export function drawPlan(seed: number): Plan & { dice: Dice } {
     weather: isClean ? drawCleanWeather(dice) : drawWeather(dice),
     operator: undefined,
     outage: undefined,
+    isDeadly: false,
   }
-  const plan = { ...drawn, ...drawFeatures(createDice(seed * 7_919 + 13), drawn) }
-  return { ...plan, groups: drawFailures(createDice(seed * 104_729 + 31), plan), dice }
+  const featured = { ...drawn, ...drawFeatures(createDice(seed * 7_919 + 13), drawn) }
+  const plan = { ...featured, groups: drawFailures(createDice(seed * 104_729 + 31), featured) }
+  return { ...plan, ...drawDeaths(createDice(seed * 15_485_863 + 47), plan), dice }
 }
+
+/** And once more: messages that end processes. */
+function drawDeaths(dice: Dice, plan: Plan): Partial<Plan> {
+  if (plan.isClean || plan.outage) return {}
+  if (!dice.chance(0.08)) {
+    if (dice.chance(0.6)) return {}
+    const groups = plan.groups.map(group => {
+      return group.failures ? { ...group, failures: { ...group.failures, killers: 0.03 } } : group
+    })
+    return { groups }
+  }
+  return {
+    isDeadly: true,
+    mode: 'liveness',
+    sleeps: false,
+    containersDieWithin: undefined,
+    programsDieWithin: undefined,
+    actEveryMs: 1e12,
+    operator: undefined,
+    weather: { ...drawCleanWeather(dice), isDeadly: true },
+    chaosMs: dice.spread(8_000, 60_000),
+    groups: plan.groups.map(group => {
+      const settings = {
+        ...drawRetries(dice),
+        retryCount: dice.pick([1, 2]),
+        timeoutSeconds: 0,
+        delayProcessTimeSeconds: 0,
+        tag: '',
+      }
+      const failures: FailurePlan = { ...noFailures, settings, killers: dice.pick([0.01, 0.04]), areMended: false }
+      return { ...group, mode: 'balanced', placed: 1, failures, settings: { ...group.settings, ...settings } }
+    }),
+  }
+}
+
+const noFailures = { isChanged: false, poison: 0, flaky: 0, killers: 0, areMended: true, hangs: false }
 
 /** From dice of its own once more: some groups have fail topics and fail. */
 function drawFailures(dice: Dice, { groups }: Plan): GroupPlan[] {
@@ -118,6 +161,7 @@ function drawFailures(dice: Dice, { groups }: Plan): GroupPlan[] {
       tag: dice.pick(['', '', '', 'red', 'green,blue']),
     }
     const failures: FailurePlan = {
+      ...noFailures,
       settings,
       isChanged: dice.chance(0.3),
       poison: dice.pick([0.02, 0.1]),

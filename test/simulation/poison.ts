@@ -50,7 +50,7 @@ export function findMiscounted(
 const isOf = (groupName: string, { group }: { group: string }) => groupOf(group) === groupName
 
 /** How often each body comes. */
-function count(values: readonly string[]): Map<string, number> {
+export function count(values: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const value of values) counts.set(bodyOf(value), (counts.get(bodyOf(value)) ?? 0) + 1)
   return counts

@@ -31,7 +31,7 @@ export async function recover(
   const findings: Finding[] = []
   const { expectWithin, expectDrained } = createProgress(world, plan, findings)
   await endFaults(world, cast, plan)
-  const lost = !plan.isClean && !plan.outage && dice.chance(0.3) ? loseForGood(cast, dice) : undefined
+  const lost = !plan.isClean && !plan.outage && !plan.isDeadly && dice.chance(0.3) ? loseForGood(cast, dice) : undefined
   if (operator) await expectWithin(patience.operatorMs, 'Q11', 'the operator cannot do its work', settle(operator))
   await work('prober')
   if (findings.length === 0 && plan.sleeps) {

@@ -90,7 +90,7 @@ export function groupContract({ store, unique }: ContractScene): void {
       const origin = await makeGroup({ mode: 'broadcast' })
       const copy = consumerCopyOf(origin)
       assert.equal(await store().createGroup(copy), 'created')
-      const own = { group: copy, subscriptions: [], offsets: [], members: [], copies: [] }
+      const own = { group: copy, subscriptions: [], offsets: [], members: [], lost: [], copies: [] }
       assert.deepEqual(await store().readGroup(copy.name), own)
       assert.deepEqual((await store().readGroup(origin.name))?.copies, [{ copyName: copy.name, consumerId: 21 }])
       assert.equal(await listed(copy.name), false)

@@ -15,6 +15,7 @@ import type {
 import { maxQueuesAtOnce, type QueueMove, type Store } from '../../core/store.ts'
 import { auditContract } from './contract-audit.ts'
 import { claimContract } from './contract-claims.ts'
+import { deathContract } from './contract-deaths.ts'
 import { failTopicContract } from './contract-fail-topics.ts'
 import { failedContract } from './contract-failed.ts'
 import { groupContract } from './contract-groups.ts'
@@ -331,6 +332,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
           subscriptions: [],
           offsets: [],
           members: [],
+          lost: [],
           copies: [],
         })
         assert.deepEqual(await store.readGroupRecord(name), groupOf(name))
@@ -736,6 +738,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
     failedContract(scene)
     claimContract(scene)
     memberContract(scene)
+    deathContract(scene)
 
     test('answers random commands as the reference does', () => sameAnswers(store, unique, options.sequences ?? 60))
   })

@@ -173,6 +173,22 @@ describe('what the store asks of DynamoDB', { skip: engine.skip ?? false }, () =
     }
   })
 
+  test('a word of what is on trial rides with a commit, and costs a write of its own where the offset stays', async () => {
+    await opened.store.createGroup(group)
+    await opened.store.addQueueOffset(offset)
+    const commit = { ...place, offsetVersion: 0, release: false, nowMs: now }
+    for (const [asked, trialOffset, outcome, writes] of [
+      [5, 6, 'advanced', 1],
+      [5, 7, 'unchanged', 2],
+      [5, 0, 'unchanged', 2],
+      [6, 0, 'advanced', 1],
+    ] as const) {
+      meter.clear()
+      assert.equal((await opened.store.commitOffset({ ...commit, offset: asked, trialOffset })).outcome, outcome)
+      assert.deepEqual(meter.sum(), { requests: writes, readUnits: 0, writeUnits: writes })
+    }
+  })
+
   test('a hand-over is a write that finds out and a transaction of two items', async () => {
     await opened.store.createGroup(group)
     const leaving = { consumerId: 1, nextConsumerId: 2, leavingSinceMs: now, offset: 3 }
@@ -265,6 +281,9 @@ describe('what the store asks of DynamoDB', { skip: engine.skip ?? false }, () =
       ['registerConsumer', async () => String(await store.registerConsumer(consumerOf(1, 'c1'))), '1', 6],
       ['joinGroup', () => store.joinGroup(memberOf('orders', 1)), 'joined', 6],
       ['joinGroup', () => store.joinGroup(memberOf('orders', 1)), 'joined', 6],
+      ['loseMember', () => store.loseMember('orders', 1), 'lost', 1],
+      ['joinGroup', () => store.joinGroup(memberOf('orders', 1)), 'joined', 6],
+      ['stopMember', () => store.stopMember('orders', 1), 'noted', 1],
       ['leaveGroup', () => store.leaveGroup('orders', 1), 'left', 1],
       ['askRebalance', async () => (await store.askRebalance('orders'))?.name ?? '', 'orders', 2],
       ['removeSubscription', () => store.removeSubscription('orders', 'orders'), 'removed', 10],

@@ -42,6 +42,13 @@ const failTopicId = fc.constantFrom({}, {}, { failTopicId: 8 })
 const offset = fc.integer({ min: 0, max: 12 })
 const version = fc.integer({ min: 0, max: 3 })
 const removal = fc.constantFrom('one', 'one', 'other')
+const trialOffset = fc.constantFrom(
+  {},
+  {},
+  { trialOffset: 0 },
+  { trialOffset: 7 },
+  { trialOffset: 7, trialFailures: 2 },
+)
 const isStale = fc.constantFrom(false, false, false, false, true)
 
 const command = <T extends unknown[]>(
@@ -241,6 +248,20 @@ const registryCommands = fc.oneof(
         store.leaveGroup(group(g), consumer(run, n).consumerId),
   ),
   command(
+    'stopMember',
+    [few, few],
+    (g, n) =>
+      (store, { group, run }) =>
+        store.stopMember(group(g), consumer(run, n).consumerId),
+  ),
+  command(
+    'lose',
+    [few, few],
+    (g, n) =>
+      (store, { group, run }) =>
+        store.loseMember(group(g), consumer(run, n).consumerId),
+  ),
+  command(
     'remove',
     [few, fc.option(offset, { nil: undefined })],
     (n, heartbeatBeforeMs) =>
@@ -314,8 +335,8 @@ const failedCommands = fc.oneof(
 const placeCommands = fc.oneof(
   command(
     'move',
-    [busyGroup, placeId, version, fc.boolean()],
-    (g, id, consumerId, leaves) =>
+    [busyGroup, placeId, version, fc.boolean(), fc.boolean()],
+    (g, id, consumerId, leaves, ownerIsLost) =>
       async (store, { group }) => {
         // From the state that is there, so that chains of moves come about; stale movers are the contract's own tests.
         const snapshot = await store.readGroup(group(g))
@@ -328,28 +349,39 @@ const placeCommands = fc.oneof(
           expectedConsumerId: offset?.consumerId ?? 0,
           expectedNextConsumerId: offset?.nextConsumerId,
           rbVersion: (snapshot?.group.rbVersion ?? 0) + 1,
+          ownerIsLost,
           ...(leaves && offset ? { consumerId: offset.consumerId, leaving } : { consumerId }),
         })
       },
   ),
   command(
     'commit',
-    [busyGroup, placeId, isStale, offset, fc.boolean(), offset],
-    (g, id, stale, to, release, nowMs) =>
+    [busyGroup, placeId, isStale, offset, fc.boolean(), offset, trialOffset],
+    (g, id, stale, to, release, nowMs, trial) =>
       async (store, { group }) => {
         const { offsetVersion } = await present(store, group(g), id, stale)
         const place = { groupName: group(g), queueOffsetId: id }
-        return store.commitOffset({ ...place, offsetVersion, offset: to, release, nowMs })
+        return store.commitOffset({ ...place, ...trial, offsetVersion, offset: to, release, nowMs })
       },
   ),
   command(
     'claim',
-    [busyGroup, placeId, isStale, fc.constantFrom('ann', 'bob'), offset, fc.integer({ min: 1, max: 4 }), fc.boolean()],
-    (g, id, stale, claimant, nowMs, leaseMs, retakes) =>
+    [
+      busyGroup,
+      placeId,
+      isStale,
+      fc.constantFrom('ann', 'bob'),
+      offset,
+      fc.integer({ min: 1, max: 4 }),
+      fc.boolean(),
+      fc.boolean(),
+    ],
+    (g, id, stale, claimant, nowMs, leaseMs, retakes, ownerIsLost) =>
       async (store, { group }) => {
         const { offsetVersion: expectedOffsetVersion } = await present(store, group(g), id, stale)
         const place = { groupName: group(g), queueOffsetId: id }
-        return store.claimQueue({ ...place, expectedOffsetVersion, claimant, retakes, nowMs, untilMs: nowMs + leaseMs })
+        const claim = { ...place, expectedOffsetVersion, claimant, retakes, ownerIsLost, nowMs }
+        return store.claimQueue({ ...claim, untilMs: nowMs + leaseMs })
       },
   ),
   command('renew', [busyGroup, placeId, isStale, offset], (g, id, stale, untilMs) => async (store, { group }) => {

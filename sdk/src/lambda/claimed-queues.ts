@@ -10,7 +10,8 @@ import { createQueueSet } from '../queue-set.ts'
 import { startQueueWorker } from '../start-worker.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 import { createWakeup } from '../wakeup.ts'
-import type { QueueWorker } from '../worker/queue-worker.ts'
+import { createTrialTurns } from '../worker/trial-turns.ts'
+import type { QueueWorker } from '../worker/worker-types.ts'
 import type { ResolvedLambdaOptions } from './lambda-options.ts'
 
 /** What the queues of an invocation are made of. */
@@ -75,6 +76,7 @@ export function createClaimedQueues(deps: ClaimedQueuesDeps): ClaimedQueues {
   })
   // A queue is given up when nothing runs any more, or it is lost; then old calls have as long as at the end.
   const queues = createQueueSet({ startWorker, finish: committer.finish, emit, clock, revokeTimeoutMs: stopTimeoutMs })
+  const turns = createTrialTurns(clock)
   const { maxQueues, maxBufferedMessages, maxBufferedBytes } = options
   const workerOptions = {
     ...options,
@@ -88,6 +90,7 @@ export function createClaimedQueues(deps: ClaimedQueuesDeps): ClaimedQueues {
       {
         ask,
         tracing,
+        turns,
         sendFailures: requests.sendFailures,
         isPaused: () => false,
         onProgress: committer.changed,

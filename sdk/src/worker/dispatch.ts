@@ -29,7 +29,8 @@ export type DispatchDeps<Mark> = Omit<AttemptsDeps<Attempted>, 'calls' | 'onEnde
   onFailed(failure: FailedCall): void
   /** No call runs, and there is nothing that could be handed out. */
   onIdle(): void
-  preHandle: SafeListeners['preHandle']
+  /** Looked up for each attempt. */
+  readonly preHandle: SafeListeners['preHandle']
   random: () => number
 }
 
@@ -91,7 +92,7 @@ const maxTurnMs = 10
  * more than `threadSize` calls of a queue are ever repeated at once.
  */
 export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: DispatchSettings): Dispatch {
-  const { clock, random, preHandle } = deps
+  const { clock, random } = deps
   const calls = new Set<Call<Mark>>()
   const held: (() => void)[] = []
   const attempts = createAttempts<Call<Mark>>({ ...deps, calls, onEnded })
@@ -162,12 +163,13 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
   }
 
   function begin(call: Call<Mark>) {
+    const { preHandle } = deps
     if (preHandle) void askFirst(call, preHandle)
     else attempts.begin(call, timeout)
   }
 
   /** One no is meant for the whole queue: while a call asks, no other one begins. */
-  async function askFirst(call: Call<Mark>, ask: NonNullable<typeof preHandle>) {
+  async function askFirst(call: Call<Mark>, ask: NonNullable<SafeListeners['preHandle']>) {
     asking++
     // One that waits for a yes when the queue stops is not asked again.
     const isLeft = stopping.signal.aborted

@@ -1,3 +1,4 @@
+import type { FailureCause } from '../../../core/protocol/failures.ts'
 import { PmqClientError } from '../errors.ts'
 import type { ManualCommitOptions, Message } from '../message.ts'
 import type { HandOuts } from './hand-outs.ts'
@@ -15,7 +16,7 @@ export type ManualCommitsDeps = {
    * Brings messages to the fail topic, and tells what is done. False: the queue is being given up, and will be closed.
    * Never rejects.
    */
-  bringAway(failed: readonly Message[], done: readonly Message[]): Promise<boolean>
+  bringAway(failed: readonly Message[], done: readonly Message[], cause: FailureCause): Promise<boolean>
   /** These messages are done. */
   finish(messages: readonly Message[]): void
 }
@@ -23,6 +24,8 @@ export type ManualCommitsDeps = {
 /** Commits by hand. */
 export type ManualCommits = {
   commit(offset: number, options?: ManualCommitOptions): Promise<void>
+  /** Brings messages that were handed out to the fail topic, though nobody has said that they failed. */
+  giveAway(failed: readonly Message[], cause: FailureCause): void
   /** Whether a message is handed out, and no commit has said yet what became of it. */
   isOpen(message: Message): boolean
   /** More may be recorded than before. */
@@ -75,9 +78,9 @@ export function createManualCommits(deps: ManualCommitsDeps): ManualCommits {
     settle()
   }
 
-  async function bringAway(failed: readonly Message[], done: readonly Message[]) {
+  async function bringAway(failed: readonly Message[], done: readonly Message[], cause: FailureCause) {
     // Where the queue is given up they stay as they are, and whoever waits for them is rejected when it is closed.
-    if (!(await deps.bringAway(failed, done))) return
+    if (!(await deps.bringAway(failed, done, cause))) return
     for (const { offset } of failed) leaving.delete(offset)
     for (const { offset } of done) confirming.delete(offset)
     finish([...failed, ...done])
@@ -99,13 +102,17 @@ export function createManualCommits(deps: ManualCommitsDeps): ManualCommits {
       const done = handOuts.upTo(offset).filter(isOpen)
       const told = deps.confirms() ? done : []
       for (const message of told) confirming.add(message.offset)
-      if (failedMessages.length + told.length > 0) void bringAway(failedMessages, told)
+      if (failedMessages.length + told.length > 0) void bringAway(failedMessages, told, { kind: 'returned' })
       if (told.length === 0) finish(done)
       if (deps.recorded() >= offset) return
       await new Promise<void>((resolve, reject) => {
         if (closedBy) reject(closedBy)
         else waiting.add({ offset, resolve, reject })
       })
+    },
+    giveAway(failed, cause) {
+      for (const { offset } of failed) leaving.add(offset)
+      void bringAway(failed, [], cause)
     },
     isOpen,
     recordedMore() {

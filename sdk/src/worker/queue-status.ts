@@ -40,6 +40,8 @@ export type QueueStatus = {
   failing: number
   /** The listener `preHandle` has not said yes: it has not answered yet, or has said no and is asked again. */
   isHeld: boolean
+  /** Its owners were lost, and its messages are handed out one at a time. */
+  isCareful: boolean
   /** When a handler call last ended. */
   lastHandledAtMs: number | undefined
 }

@@ -1,17 +1,15 @@
-import type { Clock } from '../../../core/protocol/clock.ts'
-import type { CommitEntry, CommitResult } from '../../../core/protocol/commit.ts'
-import type { FailuresRequest, FailuresResponse } from '../../../core/protocol/failures.ts'
+import type { CommitEntry } from '../../../core/protocol/commit.ts'
 import type { AssignedQueue } from '../../../core/protocol/membership.ts'
 import type { PullResponse } from '../../../core/protocol/pull.ts'
-import type { FinishOutcome } from '../committer.ts'
 import { containListeners } from '../consumer-listeners.ts'
-import type { ResolvedConsumerOptions } from '../consumer-options.ts'
 import { PmqClientError } from '../errors.ts'
-import type { EventListener } from '../events.ts'
-import type { MessageHandler } from '../message.ts'
+import type { Message } from '../message.ts'
 import { endsWithin } from '../within.ts'
 import { createAppendTimes } from './append-times.ts'
 import { createBuffer } from './buffer.ts'
+import { causeOf } from './call-outcome.ts'
+import { makeCareful } from './careful-calls.ts'
+import { createCaution } from './caution.ts'
 import { createDispatch, type FailedCall } from './dispatch.ts'
 import { sendFailures } from './fail-sender.ts'
 import { createFailureDesk } from './failures.ts'
@@ -23,60 +21,7 @@ import { createOffsetTracker, type Span } from './offset-tracker.ts'
 import { createPull } from './pull.ts'
 import { pullingStatus, type QueueStatus, toWallMs } from './queue-status.ts'
 import { createTrace } from './trace.ts'
-
-/** What a queue's worker is made of. */
-export type QueueWorkerDeps = {
-  handler: MessageHandler
-  /** Asks for what is behind `position`; rejects if there is no good answer. */
-  ask(queue: AssignedQueue, position: number, signal: AbortSignal): Promise<PullResponse>
-  /** Sends failures to their fail topic; rejects if there is no good answer. */
-  sendFailures(request: FailuresRequest, signal: AbortSignal): Promise<FailuresResponse>
-  /** There is more to commit than before. */
-  onProgress(worker: QueueWorker): void
-  /** A request was refused since the queue is not this worker's any more. */
-  onRefused(worker: QueueWorker, result: CommitResult): void
-  /**
-   * There is nothing to do for now: the last pull brought nothing new, or there is no room for more, nothing is in work,
-   * and what waits is not due. May be told again and again.
-   */
-  onQuiet?(worker: QueueWorker): void
-  /** Whether the application has paused this queue. */
-  isPaused(queue: AssignedQueue): boolean
-  isKeyed: boolean
-  newPublishId(): string
-  emit: EventListener
-  clock: Clock
-  random: () => number
-  options: Pick<
-    ResolvedConsumerOptions,
-    'maxBufferedMessages' | 'maxBufferedBytes' | 'pullDeltaTimeMs' | 'commit' | 'listeners' | 'warnTimeoutMs'
-  >
-}
-
-/** Works through one queue for as long as it is assigned to this consumer under one offsetVersion. */
-export type QueueWorker = {
-  readonly queue: AssignedQueue
-  /** Applies changed settings, and whether the application has paused the queue; the offsetVersion must be the same. */
-  update(queue: AssignedQueue): void
-  /** There may be messages: an empty queue is asked at once. */
-  hint(): void
-  /**
-   * Stops pulling, lets running calls end for up to `timeoutMs`, aborts the rest. Resolves with the final commit, or
-   * with undefined if the worker was dropped meanwhile. A second call may shorten the time of the first.
-   */
-  drain(timeoutMs: number): Promise<CommitEntry | undefined>
-  /** Takes note of what became of the final commit. */
-  settleFinal(sent: CommitEntry, outcome: FinishOutcome): void
-  /** Ends at once: nothing more is handed out or committed. */
-  drop(): void
-  /** Stops, and resolves when no handler call runs any more, however long that takes. */
-  ended(): Promise<void>
-  /** What is to be committed next, or undefined if nothing has changed. */
-  nextCommit(): CommitEntry | undefined
-  /** Takes note of what became of a commit. */
-  settleCommit(sent: CommitEntry, result: CommitResult): void
-  status(): QueueStatus
-}
+import type { QueueWorker, QueueWorkerDeps } from './worker-types.ts'
 
 /**
  * Joins pull → buffer → intake → dispatch → offset tracker, which know nothing of each other. States: `running` ⇄ `paused`
@@ -103,6 +48,9 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
   const buffer = createBuffer({ topicName, queueId, gauge })
   const appendTimes = createAppendTimes(clock)
   const handOuts = createHandOuts()
+  const caution = assigned.deaths === undefined ? undefined : beCareful()
+  const usual = { handler: deps.handler, preHandle: listeners.preHandle, postHandle: listeners.postHandle }
+  const calls = caution ? makeCareful(caution, usual, setAside) : usual
   const intake = createIntake(
     {
       buffer,
@@ -117,7 +65,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       maxMessages,
       maxBytes,
       onTaken: () => pull.roomChanged(),
-      onProgress: () => deps.onProgress(worker),
+      onProgress: () => deps.onProgress(worker, caution?.isUrgent),
       onReady: () => dispatch.pumpSoon(),
     },
     assigned,
@@ -145,7 +93,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
     recorded: () => committed,
     hasFailTopic: () => Boolean(queue.failTopicName),
     confirms: desk.confirms,
-    bringAway: (failed, done) => desk.bringAway(failed, 1, done, { kind: 'returned' }),
+    bringAway: (failed, done, cause) => desk.bringAway(failed, 1, done, cause),
     finish(messages) {
       let hasMoved = false
       for (const { offset } of messages) {
@@ -159,19 +107,22 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
   const dispatch = createDispatch<Span | undefined>(
     {
       queue: { ...name, commit: commitByHand },
-      handler: deps.handler,
+      handler: calls.handler,
       take: intake.take,
       finished: intake.finished,
       stillOpen: messages => (isManual ? messages.filter(manual.isOpen) : messages),
-      leaving: (failed, failures) => (isManual ? [] : desk.leaving(failed, failures)),
+      leaving: (failed, failures) => (isManual ? [] : desk.leaving(failed, countFailures(failed, failures))),
       confirms: () => !isManual && desk.confirms(),
-      bringAway: desk.bringAway,
+      bringAway: (leaving, failures, succeeded, cause) =>
+        desk.bringAway(leaving, countFailures(leaving, failures), succeeded, cause),
       onFailed: tellFailed,
       onIdle: noteRest,
       onSlow: (messages, runningMs) =>
         emit({ type: 'handler_slow', ...name, offsets: messages.map(({ offset }) => offset), runningMs }),
-      preHandle: listeners.preHandle,
-      postHandle: listeners.postHandle,
+      get preHandle() {
+        return calls.preHandle
+      },
+      postHandle: calls.postHandle,
       trace,
       warnTimeoutMs: options.warnTimeoutMs,
       clock,
@@ -214,7 +165,40 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
 
   function noteRest() {
     const hasPulled = pull.isAtEnd || !gauge.wantsMore
-    if (state === 'running' && hasPulled && dispatch.isIdle && handOuts.size === 0) deps.onQuiet?.(worker)
+    if (state !== 'running' || !hasPulled || !dispatch.isIdle || handOuts.size > 0) return
+    caution?.atRest(intake.delayed)
+    deps.onQuiet?.(worker)
+  }
+
+  function beCareful() {
+    return createCaution(
+      {
+        turns: deps.turns,
+        maxMessages,
+        onNews: isUrgent => deps.onProgress(worker, isUrgent),
+        onStage: applySettings,
+        isAlone: () => !isManual || handOuts.size === 1,
+        done: () => tracker.committable,
+        recorded: () => committed,
+      },
+      assigned,
+    )
+  }
+
+  function countFailures(messages: readonly Message[], failures: number): number {
+    return failures + (caution?.earlierFailures(messages) ?? 0)
+  }
+
+  /** By hand nothing is brought away but what a commit names, and nobody will name it. */
+  function setAside(messages: readonly Message[], error: PmqClientError): boolean {
+    if (!isManual || !queue.failTopicName) return false
+    tellFailed({ messages, failed: messages, leaving: messages, failures: 1, error, retryInMs: undefined })
+    manual.giveAway(messages, causeOf({ error, isNamed: false }))
+    return true
+  }
+
+  function applySettings() {
+    dispatch.update(caution?.limit(queue, dispatch.failing) ?? queue)
   }
 
   function tellFailed({ messages, failed, leaving, failures, error, retryInMs }: FailedCall) {
@@ -229,6 +213,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       ...(retryInMs !== undefined && { retryInMs }),
       ...(leaving.length > 0 && queue.failTopicName && { failTopicName: queue.failTopicName }),
     })
+    if (retryInMs !== undefined && caution?.isOn) applySettings()
   }
 
   function refuse() {
@@ -244,6 +229,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
 
   async function stop(): Promise<void> {
     pull.stop()
+    caution?.close()
     intake.finishUp()
     await dispatch.stop()
   }
@@ -262,12 +248,13 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
     await Promise.race([finishWork(), timeUp])
     if (isEnded()) return undefined
     end()
-    return commitEntry()
+    return { ...commitEntry(), ...(caution?.isOn && { trialOffset: 0 }) }
   }
 
   function end() {
     state = 'ended'
     pull.stop()
+    caution?.close()
     dispatch.abandon(new PmqClientError('aborted', 'The queue was given up; the result of the call does not count.'))
     ending.abort()
     intake.close()
@@ -303,7 +290,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       pull.setMaxPause(changed.maxPullTime * 1000)
       pull.setPaused(isPaused)
       dispatch.setPaused(isPaused)
-      dispatch.update(changed)
+      applySettings()
     },
     hint: pull.hint,
     async drain(timeoutMs) {
@@ -323,11 +310,14 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
     },
     ended: stop,
     nextCommit() {
-      return state !== 'ended' && tracker.committable > committed ? commitEntry() : undefined
+      if (state === 'ended' || (tracker.committable <= committed && !caution?.hasNews)) return undefined
+      return { ...commitEntry(), ...caution?.entry() }
     },
     settleCommit(sent, result) {
-      if (result.outcome === 'advanced' || result.outcome === 'unchanged') record(sent.offset)
-      else if (state !== 'ended') deps.onRefused(worker, result)
+      if (result.outcome === 'advanced' || result.outcome === 'unchanged') {
+        record(sent.offset)
+        caution?.settled(sent)
+      } else if (state !== 'ended') deps.onRefused(worker, result)
     },
     status: () => ({
       topicName,
@@ -346,7 +336,8 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       behindKeys: intake.behindKeys,
       running: dispatch.running,
       failing: dispatch.failing,
-      isHeld: dispatch.isHeld,
+      isHeld: dispatch.isHeld && !caution?.isAsking,
+      isCareful: caution?.isOn ?? false,
       lastHandledAtMs: wallMs(dispatch.lastHandledAtMs),
     }),
   }

@@ -13,7 +13,12 @@ export function* findHandledOutOfTurn(facts: Facts): Generator<Violation> {
   for (const event of facts.events) {
     if (event.type === 'assignment-gained') {
       const { client, ordering } = event
-      assignments.set(`${client}/${queueOf(event)}`, { ordering, inHand: new Map(), begun: new Map() })
+      const nothing = { inHand: new Map(), begun: new Map(), suspect: undefined }
+      assignments.set(`${client}/${queueOf(event)}`, { ordering, ...nothing })
+    }
+    if (event.type === 'suspected') {
+      const assignment = assignments.get(`${event.client}/${queueOf(event)}`)
+      if (assignment) assignment.suspect = event.offset
     }
     if (event.type === 'handle-start') {
       const assignment = assignments.get(`${event.client}/${queueOf(event)}`)
@@ -37,9 +42,12 @@ type Assignment = {
   inHand: Map<number, EventOf<'handle-start'>>
   /** The last offset that was begun, of each key, or of all. */
   begun: Map<string, EventOf<'handle-start'>>
+  /** It has failed without a call, and may be handled in place after others. */
+  suspect: number | undefined
 }
 
-function* judge(facts: Facts, start: EventOf<'handle-start'>, { ordering, inHand, begun }: Assignment) {
+function* judge(facts: Facts, start: EventOf<'handle-start'>, assignment: Assignment) {
+  const { ordering, inHand, begun, suspect } = assignment
   const { client, group, queueId, offset, value } = start
   const isRepeated = inHand.has(offset)
   const isCopy = failureOf(facts, value) !== undefined
@@ -57,7 +65,7 @@ function* judge(facts: Facts, start: EventOf<'handle-start'>, { ordering, inHand
     yield violation('P3/Q05', `${did}, and had ${held} of the queue in hand: ${atOnce} at once at most`, start)
   }
   const lane = ordering === 'key' ? key : ordering && ''
-  if (isCopy || isRepeated || lane === undefined) return
+  if (isCopy || isRepeated || offset === suspect || lane === undefined) return
   const last = begun.get(lane)
   if (last && last.offset > offset) yield violation('P3/Q05', `${did} behind "${last.value}"`, last, start)
   else begun.set(lane, start)

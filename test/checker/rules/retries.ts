@@ -6,7 +6,7 @@ import { place, type Violation, violation } from '../violation.ts'
 /**
  * P7/Q10, counting. In one assignment a message is handled once, and as often as the rules say where they repeat it in
  * place; then it is in the fail topic, with one failure more, or in place with as many as make it a dead letter. Only what
- * has failed goes there. A dead letter is never handled. So what always fails is handled as often again as there are
+ * has failed goes there, or is suspected to have ended its process. A dead letter is never handled. So what always fails is handled as often again as there are
  * retries, times how often its queues were assigned anew before that was committed.
  */
 export function* findMiscounted(facts: Facts): Generator<Violation> {
@@ -16,6 +16,8 @@ export function* findMiscounted(facts: Facts): Generator<Violation> {
       const { offsetVersion } = event
       assignments.set(`${event.client}/${queueOf(event)}`, { offsetVersion, starts: new Map(), failed: new Set() })
     }
+    // As one that has failed: nobody else can say so.
+    if (event.type === 'suspected') assignments.get(`${event.client}/${queueOf(event)}`)?.failed.add(event.offset)
     if (event.type === 'handle-start') yield* judgeStart(facts, event, assignments.get(keyOf(event)))
     if (event.type === 'handle-end') {
       const failed = assignments.get(keyOf(event))?.failed

@@ -29,9 +29,9 @@ const basicMutations: Mutation[] = [
     name: 'a rebalance writes over what another has moved meanwhile',
     file: 'core/group/handover.ts',
     search: `  if (!isAsRead) return undefined
-  const { consumerId, leaving, rbVersion } = move
+  const { consumerId, leaving, ownerIsLost, rbVersion } = move
   const offsetVersion = offset.offsetVersion`,
-    replace: `  const { consumerId, leaving, rbVersion } = move
+    replace: `  const { consumerId, leaving, ownerIsLost, rbVersion } = move
   const offsetVersion = move.expectedOffsetVersion`,
     expected: ['P4', 'P5/Q06'],
     from: 1640,
@@ -117,9 +117,9 @@ const basicMutations: Mutation[] = [
     name: 'the SDK gives a queue up as if all that it had pulled were done',
     file: 'sdk/src/worker/queue-worker.ts',
     search: `    end()
-    return commitEntry()`,
+    return { ...commitEntry(),`,
     replace: `    end()
-    return { ...commitEntry(), offset: pull.position }`,
+    return { ...commitEntry(), offset: pull.position,`,
     expected: ['Q07'],
   },
   {

@@ -53,7 +53,7 @@ export const featureMutations: Mutation[] = [
     replace:
       'queueOffsetId: firstId + i, offset: (await core.findEnd(queue.topicName, queue.queueId)) - 1, consumerId: owner, rbVersion }',
     expected: ['P1/Q01', 'Q07'],
-    from: 600,
+    from: 950,
   },
   {
     name: 'a subscription begins one message too late',
@@ -72,8 +72,8 @@ export const featureMutations: Mutation[] = [
   {
     name: 'who was replaced is not let go',
     file: 'core/client/register-group.ts',
-    search: 'for (const former of replaced.values()) await letGo(core, former.consumerId, former.groupName)',
-    replace: '',
+    search: 'for (const former of replaced.values()) await letGo(core, former.consumerId, former.groupName, ',
+    replace: 'for (const former of replaced.values()) void (core, former.consumerId, former.groupName, ',
     expected: ['place'],
   },
   {

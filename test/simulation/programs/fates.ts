@@ -10,6 +10,9 @@ export type FailurePlan = {
   /** Share of the messages that always fail, and of those that fail every other time. */
   poison: number
   flaky: number
+  /** Share of those that end the process of whoever handles them: until the application is mended, or for good. */
+  killers: number
+  areMended: boolean
   /** Whether handlers take longer than they may; only where there is such a limit. */
   hangs: boolean
 }
@@ -28,6 +31,10 @@ export function isPoison(plan: FailurePlan | undefined, groupName: string, value
 
 export function isFlaky(plan: FailurePlan | undefined, groupName: string, value: string): boolean {
   return plan !== undefined && !isPoison(plan, groupName, value) && shareOf(groupName, value) < plan.poison + plan.flaky
+}
+
+export function isKiller(plan: FailurePlan | undefined, groupName: string, value: string): boolean {
+  return plan !== undefined && shareOf(groupName, value) >= 1 - plan.killers
 }
 
 /** Whether the group passes a message over. */

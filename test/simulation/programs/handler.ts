@@ -2,7 +2,7 @@ import type { HandlerContext, HandlerResult, Message } from '../../../sdk/src/in
 import type { Dice } from '../world/dice.ts'
 import type { SimProcess } from '../world/process.ts'
 import type { Weather } from '../world/weather.ts'
-import { type FailurePlan, isFlaky, isPoison } from './fates.ts'
+import { type FailurePlan, isFlaky, isKiller, isPoison } from './fates.ts'
 import type { Recorder } from './recorder.ts'
 
 /** What the handler of a consumer is made of. */
@@ -30,6 +30,7 @@ export function createHandler(deps: HandlerDeps) {
     // What the SDK had put off to the end of the turn in which the process died.
     if (!process.isAlive) return new Promise(() => {})
     const call = begin(messages, context)
+    if (messages.some(message => kills(context.groupName, message))) return die()
     if (dice.chance(0.3)) return call.end()
     return work(call, context)
   }
@@ -85,6 +86,17 @@ export function createHandler(deps: HandlerDeps) {
     const { hangs, settings: { timeoutSeconds = 0 } = {} } = failures ?? {}
     if (hangs && dice.chance(0.03)) await process.clock.sleep(timeoutSeconds * 3_000 * dice.random(), until)
     return call.end()
+  }
+
+  function kills(groupName: string, { body }: Message): boolean {
+    return isKiller(failures, groupName, body) && (weather.isDeadly || failures?.areMended === false)
+  }
+
+  /** At once, or when it has worked for a while. */
+  async function die(): Promise<void> {
+    if (dice.chance(0.5)) await process.clock.sleep(dice.spread(0.1, workMs))
+    process.kill()
+    await new Promise(() => {})
   }
 
   function fails(plan: FailurePlan, groupName: string, { body }: Message): boolean {

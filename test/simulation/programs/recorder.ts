@@ -184,6 +184,12 @@ export function recordConsumer(
         recorder.notePlace(client, { group, queueId, offset })
         return history.assignmentGained(client, { ...assigned, offset, ...(ordering && { ordering }) })
       }
+      case 'careful': {
+        const { queueId, suspectOffset: offset } = event
+        const group = lastNames.get(queueId)
+        if (offset !== undefined && group !== undefined) history.suspected(client, { group, queueId, offset })
+        return
+      }
       case 'revoked':
       case 'kept':
       case 'removed':

@@ -92,7 +92,8 @@ export function createFlakyStore(deps: FlakyStoreDeps): Store {
     const half = second.offsets.length >> 1
     const offsets = [...second.offsets.slice(0, half), ...third.offsets.slice(half)]
     const { copies, group } = first
-    return { copies, group, members: second.members, offsets, subscriptions: third.subscriptions }
+    const { members, lost } = second
+    return { copies, group, members, lost, offsets, subscriptions: third.subscriptions }
   }
 
   const pause = () => new Promise<void>(resolve => later(resolve))

@@ -26,6 +26,8 @@ export type Weather = {
   repeatedEvents: number
   /** Handlers throw. */
   failures: number
+  /** What ends processes does so, also where it will be mended. */
+  isDeadly: boolean
   /** Claimers fall asleep, as often as each is inclined to. */
   naps: number
 }
@@ -47,6 +49,7 @@ export const calm: Weather = {
   lostEvents: 0,
   repeatedEvents: 0,
   failures: 0,
+  isDeadly: false,
   naps: 0,
 }
 
@@ -77,6 +80,7 @@ export function drawWeather(dice: Dice): Weather {
     lostEvents: share(0.3),
     repeatedEvents: share(0.3),
     failures: share(0.2),
+    isDeadly: true,
     naps: 1,
   }
 }
