@@ -18,6 +18,8 @@ const layers: Record<string, Layer | 'anything'> = {
       '@aws-lambda-powertools/metrics',
       '@middy/core',
       'aws-lambda',
+      'request-filtering-agent',
+      'standardwebhooks',
       'valibot',
       'node:*',
     ],
