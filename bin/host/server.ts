@@ -74,15 +74,24 @@ function decodePath(path: string): string | undefined {
   }
 }
 
-/** The body; undefined if it is larger than a Lambda would be given. */
-async function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
-  const chunks: Buffer[] = []
-  let bytes = 0
-  for await (const chunk of request) {
-    bytes += chunk.length
-    if (bytes > maxRequestBytes) return undefined
-    chunks.push(chunk)
-  }
-  const [only] = chunks
-  return chunks.length === 1 && only ? only : Buffer.concat(chunks)
+/**
+ * The body; undefined if it is larger than a Lambda would be given. Not `for await`: to leave that early destroys the
+ * connection, and with it the answer. What is left is thrown away until the sender has read that.
+ */
+function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let bytes = 0
+    request.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > maxRequestBytes) resolve(undefined)
+      else chunks.push(chunk)
+    })
+    request.once('end', () => {
+      const [only] = chunks
+      resolve(chunks.length === 1 && only ? only : Buffer.concat(chunks))
+    })
+    request.once('error', reject)
+    request.once('close', () => reject(new Error('the connection was closed before the whole request was there')))
+  })
 }

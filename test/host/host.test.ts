@@ -178,6 +178,17 @@ describe('the host on one machine', () => {
     await end(host, 'SIGTERM')
   })
 
+  test('tells whoever sends a request that is too large so, instead of breaking the connection', async () => {
+    const host = await startHost(['--port', '0', '--dir', join(folder, 'large')])
+    try {
+      const body = 'a'.repeat(24 * 1024 * 1024)
+      const answer = await fetch(`${host.url}/api/client/consumer/publish`, { method: 'POST', body })
+      assert.deepEqual([answer.status, await answer.json()], [413, { message: 'Request Entity Too Large' }])
+    } finally {
+      await end(host, 'SIGTERM')
+    }
+  })
+
   test('says what is wrong with a port that is in use or is no number', async () => {
     const first = await startHost(['--port', '0', '--dir', join(folder, 'port')])
     const second = await startHost(['--port', new URL(first.url).port, '--dir', join(folder, 'other')])
