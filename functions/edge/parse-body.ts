@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import type { APIGatewayProxyEventV2 } from 'aws-lambda'
-import * as v from 'valibot'
 import type { Endpoint } from '../../core/protocol/endpoints.ts'
 import { PmqError } from '../../core/protocol/errors.ts'
 import { limits } from '../../core/protocol/limits.ts'
+import { validate } from './validate.ts'
 
 /** The request as its endpoint's schema types it; or PMQ's answer to a client that sent nothing. */
 export type ParsedBody = { request: unknown } | { refusal: object }
@@ -18,10 +18,7 @@ export function parseBody(endpoint: Endpoint, event: APIGatewayProxyEventV2): Pa
   }
   // The schemas of objects take arrays too, in which they find no field.
   if (Array.isArray(json)) throw new PmqError('bad_request', 'the body: expected Object')
-  // The first fault ends it: a request of some megabytes may have millions, which would not fit into memory.
-  const result = v.safeParse(endpoint.request, json ?? {}, { abortEarly: true })
-  if (result.success) return { request: result.output }
-  throw new PmqError('bad_request', explain(result.issues[0]))
+  return { request: validate(endpoint.request, json ?? {}) }
 }
 
 function readText(event: APIGatewayProxyEventV2): string {
@@ -46,24 +43,4 @@ function parseJson(text: string): unknown {
   } catch (cause) {
     throw new PmqError('bad_request', 'the body is not JSON', { cause })
   }
-}
-
-const maxPathLength = 200
-/** Checks whose found value is a number or a length; what others have found may be a part of a message. */
-const numericChecks = new Set(['max_length', 'max_entries', 'min_value', 'max_value', 'safe_integer'])
-
-/** The keys of a map are its sender's, as its values are. */
-const nameOf = (item: v.IssuePathItem) => (item.type === 'unknown' ? '*' : String(item.key))
-
-/** What is wrong where; without what a message held, which is nobody's business in an error text. */
-function explain(issue: v.BaseIssue<unknown>): string {
-  const keys = issue.path?.map(nameOf).join('.') || 'the body'
-  const path = keys.length > maxPathLength ? `${keys.slice(0, maxPathLength)}…` : keys
-  const isUnknown = issue.type === 'strict_object' && issue.expected === 'never'
-  if (isUnknown) return `${path}: no such field`
-  const isMissing = issue.kind === 'schema' && issue.path?.at(-1)?.origin === 'key'
-  if (isMissing) return `${path}: is required`
-  if (issue.type === 'regex') return `${path}: ${issue.message}`
-  const expected = issue.type === 'safe_integer' ? 'a whole number' : issue.expected
-  return `${path}: expected ${expected}${numericChecks.has(issue.type) ? `, not ${issue.received}` : ''}`
 }
