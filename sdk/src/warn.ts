@@ -30,6 +30,8 @@ function describe(event: ClientEvent): string | undefined {
       return `pmq-sdk: a consumer of ${event.groupName} had missed a change (${event.names.join(', ')}), and has caught up`
     case 'handler_failed':
       return `pmq-sdk: the handler of ${event.topicName} ${howFailed(event.error)}; ${afterwards(event)}`
+    case 'handler_postponed':
+      return `pmq-sdk: the handler of ${event.topicName} has not begun with its messages; it is called again`
     case 'failures_stored':
       if (event.deadOffsets.length === 0) return undefined
       return `pmq-sdk: messages of ${event.topicName} have failed as often as they may, and are kept in ${event.failTopicName}`

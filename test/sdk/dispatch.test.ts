@@ -43,6 +43,7 @@ function begin(
       leaving: () => [],
       bringAway: () => assert.fail(),
       onFailed: failure => failed.push(failure),
+      onPostponed: () => assert.fail(),
       onIdle: () => undefined,
       onSlow: (calls, runningMs) => slow.push([offsetsOf(calls), runningMs]),
       preHandle: undefined,

@@ -1,9 +1,10 @@
 import { setMaxListeners } from 'node:events'
 import type { SafeListeners } from '../consumer-listeners.ts'
+import type { PmqClientError } from '../errors.ts'
 import type { Message } from '../message.ts'
 import { type Attempted, type AttemptsDeps, createAttempts } from './attempts.ts'
 import { CallContext } from './call-context.ts'
-import type { CallFailure } from './call-outcome.ts'
+import { type CallFailure, isPostponed } from './call-outcome.ts'
 
 /** What dispatching is made of. `Mark` is whatever `take` wants back in `finished`. */
 export type DispatchDeps<Mark> = Omit<AttemptsDeps<Attempted>, 'calls' | 'onEnded'> & {
@@ -19,6 +20,8 @@ export type DispatchDeps<Mark> = Omit<AttemptsDeps<Attempted>, 'calls' | 'onEnde
   bringAway(leaving: readonly Message[], failures: number, succeeded: readonly Message[]): Promise<boolean>
   /** `retryInMs` is absent if nothing of the call is handed out again by it. */
   onFailed(failure: FailedCall): void
+  /** The same of a call that has not begun with its messages. */
+  onPostponed(call: PostponedCall): void
   /** No call runs, and there is nothing that could be handed out. */
   onIdle(): void
   preHandle: SafeListeners['preHandle']
@@ -32,6 +35,13 @@ export type FailedCall = {
   leaving: readonly Message[]
   failures: number
   error: unknown
+  retryInMs: number | undefined
+}
+
+/** A handler call that has not begun, and so has not failed. */
+export type PostponedCall = {
+  messages: readonly Message[]
+  error: PmqClientError
   retryInMs: number | undefined
 }
 
@@ -66,7 +76,7 @@ export type Dispatch = {
   readonly lastHandledAtMs: number | undefined
 }
 
-type Call<Mark> = Attempted & { mark: Mark; failures: number }
+type Call<Mark> = Attempted & { mark: Mark; failures: number; postponements: number }
 
 /** A failed call is repeated soon, and less and less often: most failures are of something that needs time. */
 const retryBaseMs = 100
@@ -132,7 +142,8 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
       const taken = deps.take(consumerBatchSize)
       if (!taken) break
       const { messages, mark } = taken
-      const call = { messages, mark, failures: 0, startedAtMs: nowMs, warnAtMs: 0, expiresAtMs: 0, context: undefined }
+      const times = { startedAtMs: nowMs, warnAtMs: 0, expiresAtMs: 0 }
+      const call = { messages, mark, failures: 0, postponements: 0, ...times, context: undefined }
       calls.add(call)
       begin(call)
     }
@@ -185,19 +196,32 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
 
   function onEnded(call: Call<Mark>, nowMs: number, failure: CallFailure | undefined) {
     if (isAbandoned) return end(call)
+    if (failure && isPostponed(failure.error)) return postpone(call, failure.error)
     if (failure) return fail(call, failure)
     deps.finished(call.messages, call.mark)
     end(call, nowMs)
   }
 
+  function postpone(call: Call<Mark>, error: PmqClientError) {
+    const pauseMs = Math.max(pauseAfter(++call.postponements), error.retryAfterMs ?? 0)
+    const retryInMs = stopping.signal.aborted ? undefined : pauseMs
+    deps.onPostponed({ messages: call.messages, error, retryInMs })
+    if (retryInMs === undefined) end(call)
+    else void goOn(call, [], [], retryInMs)
+  }
+
+  /** Up to a tenth less, so that consumers which failed together do not return together. */
+  function pauseAfter(times: number): number {
+    return Math.min(retryMaxMs, retryBaseMs * 2 ** (times - 1)) * (1 - random() / 10)
+  }
+
   function fail(call: Call<Mark>, { messages: failed, error }: CallFailure) {
     const { messages, mark } = call
     const failures = ++call.failures
+    call.postponements = 0
     const leaving = deps.leaving(failed, failures)
     const staying = leaving.length === 0 ? failed : failed.filter(message => !leaving.includes(message))
-    const backoffMs = Math.min(retryMaxMs, retryBaseMs * 2 ** (failures - 1))
-    // Up to a tenth less, so that consumers which failed together do not return together.
-    const retryInMs = stopping.signal.aborted || staying.length === 0 ? undefined : backoffMs * (1 - random() / 10)
+    const retryInMs = stopping.signal.aborted || staying.length === 0 ? undefined : pauseAfter(failures)
     const succeeded = failed.length < messages.length ? messages.filter(message => !failed.includes(message)) : []
     if (succeeded.length > 0) deps.finished(succeeded, mark)
     call.messages = staying

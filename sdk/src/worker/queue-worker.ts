@@ -5,14 +5,14 @@ import type { AssignedQueue } from '../../../core/protocol/membership.ts'
 import type { PullResponse } from '../../../core/protocol/pull.ts'
 import type { FinishOutcome } from '../committer.ts'
 import { containListeners } from '../consumer-listeners.ts'
-import type { ResolvedConsumerOptions } from '../consumer-options.ts'
+import { type ResolvedConsumerOptions, unbounded } from '../consumer-options.ts'
 import { PmqClientError } from '../errors.ts'
 import type { EventListener } from '../events.ts'
 import type { MessageHandler } from '../message.ts'
 import { endsWithin } from '../within.ts'
 import { createAppendTimes } from './append-times.ts'
 import { createBuffer } from './buffer.ts'
-import { createDispatch, type FailedCall } from './dispatch.ts'
+import { createDispatch, type FailedCall, type PostponedCall } from './dispatch.ts'
 import { sendFailures } from './fail-sender.ts'
 import { createFailureDesk } from './failures.ts'
 import { createGauge } from './gauge.ts'
@@ -49,7 +49,13 @@ export type QueueWorkerDeps = {
   random: () => number
   options: Pick<
     ResolvedConsumerOptions,
-    'maxBufferedMessages' | 'maxBufferedBytes' | 'pullDeltaTimeMs' | 'commit' | 'listeners' | 'warnTimeoutMs'
+    | 'maxBufferedMessages'
+    | 'maxBufferedBytes'
+    | 'maxCallBytes'
+    | 'pullDeltaTimeMs'
+    | 'commit'
+    | 'listeners'
+    | 'warnTimeoutMs'
   >
 }
 
@@ -116,6 +122,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       // What is done behind an unfinished call would be repeated after a crash, so it is bounded like the buffer.
       maxMessages,
       maxBytes,
+      maxCallBytes: options.maxCallBytes < unbounded ? options.maxCallBytes : undefined,
       onTaken: () => pull.roomChanged(),
       onProgress: () => deps.onProgress(worker),
       onReady: () => dispatch.pumpSoon(),
@@ -165,6 +172,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       leaving: (failed, failures) => (isManual ? [] : desk.leaving(failed, failures)),
       bringAway: desk.bringAway,
       onFailed: tellFailed,
+      onPostponed: tellPostponed,
       onIdle: noteRest,
       onSlow: (messages, runningMs) =>
         emit({ type: 'handler_slow', ...name, offsets: messages.map(({ offset }) => offset), runningMs }),
@@ -226,6 +234,17 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       error,
       ...(retryInMs !== undefined && { retryInMs }),
       ...(leaving.length > 0 && queue.failTopicName && { failTopicName: queue.failTopicName }),
+    })
+  }
+
+  function tellPostponed({ messages, error, retryInMs }: PostponedCall) {
+    emit({
+      type: 'handler_postponed',
+      ...name,
+      firstOffset: messages[0]?.offset ?? 0,
+      lastOffset: messages.at(-1)?.offset ?? 0,
+      error,
+      ...(retryInMs !== undefined && { retryInMs }),
     })
   }
 
