@@ -1,7 +1,7 @@
 import type { MiddlewareObj } from '@middy/core'
 import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda'
-import { type ErrorCode, errorTable, PmqError } from '../../core/protocol/errors.ts'
-import { StoreError } from '../../core/store.ts'
+import { codeOf } from '../../core/code-of.ts'
+import { errorTable, PmqError } from '../../core/protocol/errors.ts'
 import { logError } from './log.ts'
 
 /**
@@ -26,10 +26,4 @@ export const answerErrors: MiddlewareObj<APIGatewayProxyEventV2, APIGatewayProxy
       body: JSON.stringify({ code, message, requestId }),
     }
   },
-}
-
-function codeOf(error: unknown): ErrorCode {
-  if (error instanceof PmqError) return error.code
-  if (error instanceof StoreError) return error.kind
-  return 'internal'
 }

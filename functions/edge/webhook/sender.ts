@@ -42,7 +42,8 @@ export type WebhookAnswer =
       /** What `Retry-After` says; it may be anything. */
       retryAfterMs?: number
     }
-  | { outcome: 'not_sent' | 'no_answer'; error: string }
+  | { outcome: 'not_sent'; error: string }
+  | { outcome: 'no_answer'; error: string }
 
 export type WebhookSender = {
   /** Never rejects, and is over in time. What targets do delays that of no other. */

@@ -1,0 +1,76 @@
+import { InvokeCommand, type LambdaClient, LambdaServiceException } from '@aws-sdk/client-lambda'
+
+export type InvokeRequest = {
+  functionName: string
+  /** JSON. */
+  payload: string
+  timeoutMs: number
+  signal?: AbortSignal
+}
+
+/** What has become of an invocation that was waited for. */
+export type InvokeAnswer =
+  | { outcome: 'returned'; payload: string }
+  | { outcome: 'function_failed'; error: string }
+  | { outcome: 'not_started'; error: string; retryAfterMs?: number }
+  | { outcome: 'no_answer'; error: string }
+
+/** Invokes a function and waits for what it returns. Never rejects. */
+export type Invoke = (request: InvokeRequest) => Promise<InvokeAnswer>
+
+/**
+ * Invokes by a client of AWS, which must try once only (`maxAttempts: 1`): of a second try nobody would know whether the
+ * function has run twice.
+ */
+export function createInvoke(client: LambdaClient): Invoke {
+  return async ({ functionName, payload, timeoutMs, signal }) => {
+    const timeUp = AbortSignal.timeout(timeoutMs)
+    const command = new InvokeCommand({
+      FunctionName: functionName,
+      InvocationType: 'RequestResponse',
+      Payload: Buffer.from(payload),
+    })
+    try {
+      const abortSignal = signal ? AbortSignal.any([signal, timeUp]) : timeUp
+      const { FunctionError, Payload = new Uint8Array() } = await client.send(command, { abortSignal })
+      const text = Buffer.from(Payload).toString()
+      if (FunctionError !== undefined) return { outcome: 'function_failed', error: failureOf(text) }
+      return { outcome: 'returned', payload: text }
+    } catch (error) {
+      if (timeUp.aborted) return { outcome: 'no_answer', error: `the function took more than ${timeoutMs} ms` }
+      const text = textOf(error)
+      if (!isBeforeStart(error)) return { outcome: 'no_answer', error: text }
+      const retryAfterMs = Number((error as { retryAfterSeconds?: unknown }).retryAfterSeconds) * 1000
+      return { outcome: 'not_started', error: text, ...(Number.isFinite(retryAfterMs) && { retryAfterMs }) }
+    }
+  }
+}
+
+/** Errors of AWS's side that come before a function's first line: its network, its keys, its code. */
+const setUpFailure = /^(EC2|ENI|KMS|Subnet|InvalidRuntime|InvalidSecurity|InvalidSubnet|InvalidZip|ResourceNotReady)/
+
+/** Only where that is certain: what fails on AWS's side without a reason may have run. */
+function isBeforeStart(error: unknown): boolean {
+  if (error instanceof LambdaServiceException) return error.$fault === 'client' || setUpFailure.test(error.name)
+  const { name, syscall } = error as { name?: unknown; syscall?: unknown }
+  return syscall === 'connect' || syscall === 'getaddrinfo' || name === 'CredentialsProviderError'
+}
+
+/** The kind of error alone: its text is the function's, and may quote a message. */
+function failureOf(payload: string): string {
+  try {
+    const { errorType } = JSON.parse(payload) as { errorType?: unknown }
+    if (typeof errorType === 'string') return `the function failed: ${printable(errorType).slice(0, maxTypeLength)}`
+  } catch {
+    // It is told without.
+  }
+  return 'the function failed'
+}
+
+const maxTypeLength = 100
+const maxErrorLength = 300
+
+const textOf = (error: unknown) =>
+  printable(error instanceof Error ? `${error.name}: ${error.message}` : String(error)).slice(0, maxErrorLength)
+
+const printable = (text: string) => text.replace(/[^\x20-\x7e]+/g, ' ')
