@@ -80,16 +80,21 @@ export function createPush(core: Core, deps: PushDeps) {
     const { reserveMs, stopTimeoutMs, callMs } = shareTime(timeLimitMs, longestCallMs)
     const ending = new AbortController()
     let unavailable: PushReport['unavailable']
+    /** A target that has failed is tried with one call first, while the others wait without having begun. */
+    let trial: 'to come' | 'under way' | 'over' = target.state.failures > 0 ? 'to come' : 'over'
 
     async function handOn(topicName: string, messages: readonly Message[], { queueId, signal }: HandlerContext) {
-      if (unavailable) throw new PmqClientError('postponed', unavailable.error)
+      if (unavailable) throw postponed(unavailable.error)
+      if (trial === 'under way') throw postponed('the target is being tried')
+      if (trial === 'to come') trial = 'under way'
       const outcome = await post(target, { groupName, topicName, queueId, messages }, callMs, signal)
+      if (outcome.outcome !== 'not_started' || signal.aborted) trial = 'over'
       if (outcome.outcome === 'done') return outcome.failIds
       // Given up: nothing of it counts any more, least of all against the target.
       if (outcome.outcome === 'failed' || signal.aborted) throw new Error(outcome.error)
       unavailable ??= { error: outcome.error, retryAfterMs: pauseOf(outcome.retryAfterMs) }
       ending.abort()
-      throw new PmqClientError('postponed', outcome.error)
+      throw postponed(outcome.error)
     }
 
     const consume = lambdaConsumer({
@@ -188,6 +193,8 @@ const shortestPauseMs = 1_000
 const longestPauseMs = 900_000
 
 const pauseOf = (askedMs = usualPauseMs) => Math.min(longestPauseMs, Math.max(shortestPauseMs, askedMs))
+
+const postponed = (text: string) => new PmqClientError('postponed', text)
 
 const hintsOf = (consumerGroupName: string, queueIds: readonly number[]) => ({
   msgNotifyDtos: queueIds.map(queueId => ({ queueId, consumerGroupName })),

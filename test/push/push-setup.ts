@@ -80,7 +80,9 @@ export function sceneOf(service: Service, queueIds: number[]) {
     lag: async () => (await places()).reduce((sum, { lag }) => sum + lag, 0),
     /** Body and count of each failure that was stored. */
     failures: async () =>
-      (await messagesOf('billing_orders_fail')).map(({ body, retryCount }) => [body, retryCount] as const),
+      (await messagesOf('billing_orders_fail'))
+        .map(({ body, retryCount = 0 }) => [body, retryCount] as const)
+        .toSorted(([, a], [, b]) => a - b),
     /** Time passes until what has failed is due again. */
     later: (seconds = 61) => service.clock.advance(seconds * 1000),
   }
