@@ -86,8 +86,13 @@ suite('an answer', () => {
     })
     const answer = await openSender().send(requestTo(server.url, { body: 'a'.repeat(20_000_000) }))
     assert.deepEqual(answer, { outcome: 'answered', status: 413, body: 'no', isCut: false })
+    let rest = 0
+    heard[0]?.on('data', chunk => {
+      rest += chunk.length
+    })
     heard[0]?.resume()
     await until(() => server.open() === 0)
+    assert.ok(rest < 19_000_000, 'all the rest was sent')
   })
 })
 

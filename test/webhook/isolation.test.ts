@@ -63,6 +63,17 @@ suite('connections', () => {
     assert.equal(server.connections(), 10 + 6 + 6)
   })
 
+  test('are kept to 64 origins at most', async () => {
+    const server = await serveHttp((_, outgoing) => outgoing.end())
+    const sender = openSender()
+    const names = Array.from({ length: 80 }, (_, index) => `http://h${index}.example.com:${server.port}/`)
+    await Promise.all(names.map(url => sender.send(requestTo(url))))
+    await until(() => server.open() <= 64)
+    assert.equal(server.connections(), 80)
+    await Promise.all(names.map(url => sender.send(requestTo(url))))
+    assert.equal(server.connections(), 96)
+  })
+
   test('are not kept for long, by the wall clock: a process that was frozen has missed their ends', async () => {
     let nowMs = 1_000_000
     const server = await serveHttp((_, outgoing) => outgoing.end())
