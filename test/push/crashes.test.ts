@@ -110,3 +110,28 @@ suite('a run that is killed', () => {
     assert.ok(points >= 2 * (whole.operations - 3), `${points} of ${2 * whole.operations} points were come to`)
   })
 })
+
+test('a run whose failures cannot be stored commits nothing past them, and a later one has them again', async t => {
+  const clock = createRunningClock()
+  const store = openSqliteStore(':memory:')
+  const scene = await setUp({ queues: 1, store, clock, settings })
+  t.after(() => scene.service.close())
+  await scene.publish(bodies(6))
+  const through = new Proxy(store, {
+    get(target, name, receiver) {
+      if (name === 'appendBatch') return async () => Promise.reject(new StoreError('throttled', 'not now'))
+      const member: unknown = Reflect.get(target, name, receiver)
+      return typeof member === 'function' ? member.bind(target) : member
+    },
+  })
+  const failing = openService({ store, through: () => through, clock })
+  t.after(() => failing.core.arrivals.close())
+  const target = await serveTarget(({ msgs }) => {
+    return { suc: true, failIds: msgs.filter(({ body }) => body === bad).map(({ id }) => id) }
+  })
+  // Longer than progress gathers before it is committed.
+  await pushOf(failing).run(target.url, { timeLimitMs: 2_000 })
+  assert.deepEqual([await scene.committed(), await scene.failures(), await scene.claimants()], [[2], [], []])
+  await pushOf(scene.service).run(target.url)
+  assert.deepEqual([await scene.committed(), await scene.failures()], [[6], [[bad, 1]]])
+})
