@@ -152,4 +152,32 @@ suite('a target that takes nothing', () => {
     await first
     assert.deepEqual(events, ['hanging begins', 'good ends', 'hanging ends'])
   })
+
+  test('is told of without its secret, and without a word of a message', async t => {
+    const { service, publish } = await open({ queues: 2, settings: { retryCount: 0, consumerBatchSize: 2 } })
+    const logged: unknown[] = []
+    for (const name of ['error', 'warn', 'log'] as const)
+      t.mock.method(console, name, (...line: unknown[]) => logged.push(line))
+    const replies: Reply[] = [
+      503,
+      500,
+      { suc: 's3cret' },
+      outgoing => outgoing.end('s3cret'),
+      { suc: true, failIds: ['s3cret'] },
+    ]
+    const urls = ['http://127.0.0.1:1/', 'http://169.254.169.254/s3cret?s3cret', 'http://s3cret@127.0.0.1/']
+    const target = await serveTarget(() => replies.shift() ?? 500)
+    for (let time = 0; time < 6; time++) {
+      await publish(['s3cret body', 's3cret body'])
+      urls.push(target.url)
+    }
+    for (const url of urls) {
+      const { run, posts } = pushOf(service)
+      const report = await run(url)
+      const told = posts.map(({ answer, ...post }) => post)
+      assert.doesNotMatch(JSON.stringify([report, told]), /s3cret|whsec_/)
+    }
+    assert.doesNotMatch(JSON.stringify(logged), /s3cret|whsec_/)
+    assert.equal(replies.length, 0)
+  })
 })

@@ -8,8 +8,10 @@ export type Resolve = (hostname: string) => Promise<string[]>
  * Asks name servers. Not `dns.lookup`: that waits in one of four threads, which all of the process share, so four names whose
  * servers never answer would keep everybody's waiting.
  */
-export function createResolve(): { resolve: Resolve; close(): void } {
-  const resolver = new Resolver({ timeout: 2_000, tries: 2 })
+export function createResolve(resolver = new Resolver({ timeout: 2_000, tries: 2 })): {
+  resolve: Resolve
+  close(): void
+} {
   return {
     async resolve(hostname) {
       const [v4, v6] = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
