@@ -1,5 +1,6 @@
 import { readGroup } from '../../core/client/find.ts'
 import type { Core } from '../../core/core.ts'
+import type { Subscription } from '../../core/model.ts'
 import type { Target } from '../../core/notify/target.ts'
 import { type HandlerContext, type Message, PmqClientError } from '../../sdk/src/index.ts'
 import { lambdaConsumer } from '../../sdk/src/lambda/lambda-consumer.ts'
@@ -83,11 +84,18 @@ export function createPush(core: Core, deps: PushDeps) {
     /** A target that has failed is tried with one call first, while the others wait without having begun. */
     let trial: 'to come' | 'under way' | 'over' = target.state.failures > 0 ? 'to come' : 'over'
 
-    async function handOn(topicName: string, messages: readonly Message[], { queueId, signal }: HandlerContext) {
+    async function handOn(subscription: Subscription, messages: readonly Message[], context: HandlerContext) {
+      const { queueId, signal } = context
+      const { topicName } = subscription
       if (unavailable) throw postponed(unavailable.error)
       if (trial === 'under way') throw postponed('the target is being tried')
       if (trial === 'to come') trial = 'under way'
-      const outcome = await post(target, { groupName, topicName, queueId, messages }, callMs, signal)
+      const outcome = await post(
+        target,
+        { groupName, topicName, queueId, messages },
+        timeoutOf(subscription, callMs),
+        signal,
+      )
       if (outcome.outcome !== 'not_started' || signal.aborted) trial = 'over'
       if (outcome.outcome === 'done') return outcome.failIds
       // Given up: nothing of it counts any more, least of all against the target.
@@ -103,7 +111,10 @@ export function createPush(core: Core, deps: PushDeps) {
       random: core.random,
       groupName,
       topics: Object.fromEntries(
-        subscriptions.map(({ topicName }) => [topicName, (messages, context) => handOn(topicName, messages, context)]),
+        subscriptions.map(subscription => [
+          subscription.topicName,
+          (messages, context) => handOn(subscription, messages, context),
+        ]),
       ),
       ordering: Object.fromEntries(
         subscriptions.map(({ topicName, threadSize }) => [topicName, threadSize > 1 ? 'key' : 'queue']),
@@ -185,6 +196,14 @@ function shareTime(timeLimitMs: number, longestCallMs: number) {
   const stopTimeoutMs = Math.max(0, Math.min(longestCallMs + longestSettleMs, halfMs))
   const settleMs = Math.min(longestSettleMs, Math.floor(stopTimeoutMs / 4))
   return { reserveMs, stopTimeoutMs, callMs: Math.max(1, stopTimeoutMs - settleMs) }
+}
+
+/**
+ * A call ends before its subscription's time-out would end it, which counts as a failure whatever had become of the call: a
+ * target that no connection comes about to has not begun.
+ */
+function timeoutOf({ timeoutSeconds }: Subscription, callMs: number): number {
+  return timeoutSeconds > 0 ? Math.min(callMs, timeoutSeconds * 900) : callMs
 }
 
 /** A failing target gets a trial every 5 s, and what it asks for itself within these bounds: delayed jobs wait 15 minutes at most. */

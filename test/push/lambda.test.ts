@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import { after, afterEach, suite, test } from 'node:test'
-import { LambdaClient } from '@aws-sdk/client-lambda'
-import { createInvoke } from '../../functions/edge/push/invoke.ts'
+import type { LambdaClient } from '@aws-sdk/client-lambda'
+import { createInvoke, createLambdaClient, type LambdaClientOptions } from '../../functions/edge/push/invoke.ts'
 import { serveHttp } from '../webhook/hooks.ts'
 import { bodies, done, pushOf, setUp, type Told, targetAt } from './push-setup.ts'
 
@@ -17,7 +17,10 @@ after(() => {
 })
 
 /** AWS's endpoint of functions, as far as a client can tell. */
-async function serveLambda(answer: (outgoing: ServerResponse, invoked: Invoked) => unknown) {
+async function serveLambda(
+  answer: (outgoing: ServerResponse, invoked: Invoked) => unknown,
+  options: LambdaClientOptions = {},
+) {
   const invoked: Invoked[] = []
   const server = await serveHttp(async (incoming, outgoing) => {
     let text = ''
@@ -26,11 +29,11 @@ async function serveLambda(answer: (outgoing: ServerResponse, invoked: Invoked) 
     invoked.push(call)
     answer(outgoing, call)
   })
-  const client = new LambdaClient({
+  const client = createLambdaClient({
     endpoint: `http://127.0.0.1:${server.port}`,
     region: 'us-east-1',
     credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
-    maxAttempts: 1,
+    ...options,
   })
   clients.add(client)
   return { ...server, invoked, invoke: createInvoke(client) }
@@ -135,5 +138,26 @@ suite('a function', () => {
     const { unavailable: none } = await pushOf(scene.service).run('', { target })
     assert.equal(none?.error, 'this service invokes no functions')
     assert.deepEqual([await scene.failures(), await scene.committed()], [[], [0]])
+  })
+
+  test('that no connection comes about to in time has not been started', async () => {
+    scene = await setUp()
+    const ending = new AbortController()
+    const { invoke, invoked } = await serveLambda(() => undefined, { connectTimeoutMs: 100, maxConnections: 1 })
+    const request = { functionName: 'bill', payload: '{"msgs":[]}', timeoutMs: 60_000, signal: ending.signal }
+    const first = invoke(request)
+    const second = await invoke(request)
+    assert.equal(second.outcome, 'not_started')
+    assert.equal(invoked.length, 1)
+    ending.abort()
+    assert.equal((await first).outcome, 'no_answer')
+  })
+
+  test('is invoked over a connection of its own each time', async () => {
+    const { run, connections, posts } = await open(outgoing => outgoing.end(JSON.stringify(done)), {
+      consumerBatchSize: 1,
+    })
+    assert.equal((await run()).handled, 4)
+    assert.deepEqual([posts.length, connections()], [4, 4])
   })
 })

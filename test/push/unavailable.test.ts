@@ -107,6 +107,16 @@ suite('a target that takes nothing', () => {
     assert.deepEqual([await committed(), await failures()], [[1, 1, 0], [['m1', 1]]])
   })
 
+  test('lets no connection come about within the time-out of a subscription: nothing is counted', async () => {
+    const { service, publish, failures, committed } = await open({ settings: { timeoutSeconds: 1, retryCount: 0 } })
+    await publish(bodies(2))
+    const sender = openSender({ resolve: () => new Promise(() => undefined) })
+    const { unavailable, ...report } = await pushOf(service, { sender }).run('http://hooks.example.com/')
+    assert.deepEqual(report, { handled: 0, failed: 0, isDrained: false })
+    assert.equal(unavailable?.error, 'it took more than 900 ms')
+    assert.deepEqual([await failures(), await committed()], [[], [0, 0]])
+  })
+
   test('once does not make a later failure count twice: an attempt counts when a handler starts', async () => {
     const { service, publish, failures, later } = await open({ queues: 1, settings: { retryCount: 2 } })
     await publish(['poison'])

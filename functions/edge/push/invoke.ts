@@ -1,4 +1,4 @@
-import { InvokeCommand, type LambdaClient, LambdaServiceException } from '@aws-sdk/client-lambda'
+import { InvokeCommand, LambdaClient, type LambdaClientConfig, LambdaServiceException } from '@aws-sdk/client-lambda'
 
 export type InvokeRequest = {
   functionName: string
@@ -18,10 +18,28 @@ export type InvokeAnswer =
 /** Invokes a function and waits for what it returns. Never rejects. */
 export type Invoke = (request: InvokeRequest) => Promise<InvokeAnswer>
 
+export type LambdaClientOptions = Pick<LambdaClientConfig, 'endpoint' | 'region' | 'credentials'> & {
+  /** Longest time to connect, in milliseconds; waiting for one of `maxConnections` counts. @default 2000 */
+  connectTimeoutMs?: number
+  /** Invocations under way at once. @default 1000: more than a run begins */
+  maxConnections?: number
+}
+
 /**
- * Invokes by a client of AWS, which must try once only (`maxAttempts: 1`): of a second try nobody would know whether the
- * function has run twice.
+ * A client of AWS as invocations want it. It tries once: of a second try nobody would know whether the function has run
+ * twice. And it keeps no connection, which may have ended while a process was frozen: what is lost on it counts as an attempt.
  */
+export function createLambdaClient(options: LambdaClientOptions = {}): LambdaClient {
+  const { connectTimeoutMs = 2_000, maxConnections: maxSockets = 1_000, ...given } = options
+  const agent = { keepAlive: false, maxSockets }
+  return new LambdaClient({
+    ...given,
+    maxAttempts: 1,
+    requestHandler: { connectionTimeout: connectTimeoutMs, httpAgent: agent, httpsAgent: agent },
+  })
+}
+
+/** Invokes by a client that `createLambdaClient` has made. */
 export function createInvoke(client: LambdaClient): Invoke {
   return async ({ functionName, payload, timeoutMs, signal }) => {
     const timeUp = AbortSignal.timeout(timeoutMs)
@@ -52,7 +70,9 @@ const setUpFailure = /^(EC2|ENI|KMS|Subnet|InvalidRuntime|InvalidSecurity|Invali
 /** Only where that is certain: what fails on AWS's side without a reason may have run. */
 function isBeforeStart(error: unknown): boolean {
   if (error instanceof LambdaServiceException) return error.$fault === 'client' || setUpFailure.test(error.name)
-  const { name, syscall } = error as { name?: unknown; syscall?: unknown }
+  const { name, syscall, message } = error as { name?: unknown; syscall?: unknown; message?: unknown }
+  // It has no other sign.
+  if (name === 'TimeoutError' && String(message).includes('did not establish a connection')) return true
   return syscall === 'connect' || syscall === 'getaddrinfo' || name === 'CredentialsProviderError'
 }
 
