@@ -45,6 +45,7 @@ suite('the judge', () => {
     ['store/dynamo/store.ts', "import { handler } from '../../functions/publish.ts'"],
     ['functions/publish.ts', "import { openStore } from '../store/sqlite/store.ts'"],
     ['functions/publish.ts', "import { PmqStack } from '../lib/pmq-stack.ts'"],
+    ['functions/edge/push.ts', "import { createQueueWorker } from '../../sdk/src/worker/queue-worker.ts'"],
     ['sdk/src/client.ts', "import type { Batch } from '../../core/model.ts'"],
     ['sdk/src/client.ts', "import * as v from 'valibot'"],
     ['lib/pmq.ts', "import { keys } from '../store/keys.ts'"],
@@ -66,6 +67,8 @@ suite('the judge', () => {
     ['core/protocol/clock.ts', 'export const now = () => Date.now()'],
     ['store/dynamo/store.ts', "import type { Store } from '../../core/store.ts'\nimport { keys } from '../keys.ts'"],
     ['functions/publish.ts', "import { openDynamoStore } from '../store/dynamo/store.ts'"],
+    ['functions/edge/push.ts', "import { lambdaConsumer } from '../../sdk/src/lambda/lambda-consumer.ts'"],
+    ['functions/edge/push.ts', "import type { Message } from '../../sdk/src/index.ts'"],
     ['sdk/src/client.ts', "import type { PublishRequest } from '../../core/protocol/publish.ts'"],
     [
       'lib/pmq.ts',

@@ -25,8 +25,8 @@ export type ConsumerListeners = {
 
 /** What became of a handler call. */
 export type CallResult = {
-  /** `failed`: some of its messages have, or all; `ignored`: it ended after its signal had aborted. */
-  outcome: 'done' | 'failed' | 'ignored'
+  /** `failed`: some of its messages have, or all; `postponed`: it has not begun; `ignored`: it ended after its signal had aborted. */
+  outcome: 'done' | 'failed' | 'postponed' | 'ignored'
   /** Offsets of the messages that failed. */
   failed: readonly number[]
   /** What the handler threw, or what is wrong with what it returned. */

@@ -52,6 +52,8 @@ export type ConsumerOptions = {
   maxBufferedMessages?: number | undefined
   /** The same for their texts, in bytes. @default 4194304 */
   maxBufferedBytes?: number | undefined
+  /** The texts of the messages of one call together, in bytes; its last message may pass the bound. @default none */
+  maxCallBytes?: number | undefined
   /** How long progress gathers before it is committed, in milliseconds. A crash repeats what was not committed. @default 500 */
   asyncCommitIntervalMs?: number | undefined
   /** Commit whenever messages are done, instead of every `asyncCommitIntervalMs`: fewer repetitions, more requests. @default false */
@@ -105,6 +107,9 @@ export type ResolvedConsumerOptions = {
   [Name in Exclude<keyof ConsumerOptions, 'onEvent' | 'instanceId'>]-?: NonNullable<ConsumerOptions[Name]>
 } & { onEvent: EventListener | undefined; instanceId: string | undefined }
 
+/** A bound that is none. */
+export const unbounded = Number.MAX_SAFE_INTEGER
+
 /** What a consumer does unless told otherwise. */
 export const consumerDefaults: Omit<ResolvedConsumerOptions, 'groupName' | 'topics'> = {
   instanceId: undefined,
@@ -114,6 +119,7 @@ export const consumerDefaults: Omit<ResolvedConsumerOptions, 'groupName' | 'topi
   pullDeltaTimeMs: 150,
   maxBufferedMessages: 10_000,
   maxBufferedBytes: 4 * 1024 * 1024,
+  maxCallBytes: unbounded,
   asyncCommitIntervalMs: 500,
   syncCommit: false,
   // What container platforms usually leave between SIGTERM and SIGKILL is 10 to 30 seconds.
@@ -149,6 +155,7 @@ export const consumerChecks: Record<keyof ConsumerOptions, Check> = {
   pullDeltaTimeMs: wholeNumber(10, 60_000),
   maxBufferedMessages: wholeNumber(1, 10_000_000),
   maxBufferedBytes: wholeNumber(1, Number.MAX_SAFE_INTEGER),
+  maxCallBytes: wholeNumber(1, unbounded),
   asyncCommitIntervalMs: wholeNumber(10, 60_000),
   syncCommit: isBoolean,
   stopTimeoutMs: wholeNumber(0, 3_600_000),

@@ -43,6 +43,11 @@ export const clientErrorTable = {
     inDoubt: false,
     meaning: 'What was to be committed was not handed out, or cannot be committed so.',
   },
+  postponed: {
+    retryable: true,
+    inDoubt: false,
+    meaning: 'A handler has not begun with its messages: it is given them again, and nothing counts as a failure.',
+  },
   aborted: { retryable: true, inDoubt: true, meaning: 'The caller gave the request up.' },
   closed: { retryable: false, inDoubt: false, meaning: 'The client, producer or transport is closed.' },
   buffer_full: { retryable: true, inDoubt: false, meaning: 'The producer holds as much as it may.' },

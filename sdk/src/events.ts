@@ -88,6 +88,18 @@ export type ClientEvent =
       retryInMs?: number
       failTopicName?: string
     } & QueueName)
+  /**
+   * A handler call has not begun with its messages. They are handed out again after `retryInMs`; if that is absent, by the
+   * queue's next owner.
+   */
+  | ({
+      type: 'handler_postponed'
+      firstOffset: number
+      lastOffset: number
+      /** What the handler threw. */
+      error: PmqClientError
+      retryInMs?: number
+    } & QueueName)
   /** The service has stored messages that failed in the fail topic; `deadOffsets` of them are not handed out again. */
   | ({
       type: 'failures_stored'

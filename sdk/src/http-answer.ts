@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { type ErrorCode, errorTable } from '../../core/protocol/errors.ts'
+import { readRetryAfter } from '../../core/protocol/retry-after.ts'
 import { type ClientErrorCode, PmqClientError } from './errors.ts'
 
 /** What an error says at most of a foreign text. */
@@ -45,11 +46,4 @@ function readErrorBody(body: unknown): { code: string; message: string; requestI
     message: typeof message === 'string' ? message.slice(0, maxTextLength) : '',
     requestId: typeof requestId === 'string' ? requestId : undefined,
   }
-}
-
-/** `Retry-After` is a number of seconds or a date. */
-function readRetryAfter(header: string | undefined, nowMs: number): number | undefined {
-  if (!header) return undefined
-  const seconds = Number(header)
-  return Number.isFinite(seconds) ? seconds * 1000 : Date.parse(header) - nowMs
 }

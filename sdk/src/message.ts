@@ -36,6 +36,8 @@ export type Message = {
   readonly retryCount: number
   /** When the service stored it, milliseconds since 1970. */
   readonly publishedAtMs: number
+  /** The address that its publisher gave as its own; of one that comes from the fail topic, that of who has failed with it. */
+  readonly sendIp: string
 }
 
 /** What a handler call is told besides its messages. */
@@ -89,6 +91,7 @@ export type HandlerResult = void | readonly number[]
  * | returns offsets of its messages | those have failed, the others are done |
  * | throws or rejects, with anything, `undefined` too | all messages of the call have failed |
  * | returns anything else, or an offset that is not of the call | all messages of the call have failed |
+ * | throws a `PmqClientError` with code `postponed` | it has not begun with them: they are handed out again in place, and nothing counts as a failure |
  * | takes longer than the subscription's `timeout` | its signal aborts, all its messages have failed, its slot is free; what it ends with is ignored |
  * | does not end, and there is no `timeout` | its slot stays taken; nothing is committed past its messages |
  * | ends in any way after `signal` has aborted | the result is ignored |
@@ -100,6 +103,9 @@ export type HandlerResult = void | readonly number[]
  * it is handed out again in place, after a pause of 100 ms that doubles up to 30 s, until it succeeds; with the
  * subscription's `retryInPlace` so too, `retryCount` times, and then it goes to the fail topic to stay there. Nothing is
  * committed past a failed message before the service has it elsewhere, and nothing is dropped.
+ *
+ * A postponed call is repeated after the error's `retryAfterMs`, and after 100 ms at least, doubling up to 30 s, as long as it
+ * takes: for a handler that hands its work on, and cannot. Its queue waits for it, as for a failure in place.
  *
  * Delivery is at least once: after a crash, what was not committed is handed out again. Handlers must bear repetition.
  */

@@ -32,6 +32,8 @@ function describe(event: ClientEvent): string | undefined {
       return `pmq-sdk: consumers of ${event.groupName} were lost while they worked on ${event.topicName}, perhaps by a message; for a while each is handed out alone`
     case 'handler_failed':
       return `pmq-sdk: the handler of ${event.topicName} ${howFailed(event.error)}; ${afterwards(event)}`
+    case 'handler_postponed':
+      return `pmq-sdk: the handler of ${event.topicName} has not begun with its messages; it is called again`
     case 'failures_stored':
       if (event.deadOffsets.length === 0) return undefined
       return `pmq-sdk: messages of ${event.topicName} have failed as often as they may, and are kept in ${event.failTopicName}`

@@ -15,11 +15,19 @@ const fill = (offset: number, count: number) => batch(offset, new Array<string>(
 suite('the buffer', () => {
   test('gives out whole messages, with empty texts where the publisher gave none', () => {
     const { buffer } = make()
-    buffer.add({ offset: 3, time: 5, msgs: [{ body: 'a', key: 'k', head: { n: 'v' }, tag: 't' }, { body: 'b' }] }, 0, 0)
+    buffer.add(
+      {
+        offset: 3,
+        time: 5,
+        msgs: [{ body: 'a', key: 'k', head: { n: 'v' }, tag: 't', sendIp: '10.0.0.1' }, { body: 'b' }],
+      },
+      0,
+      0,
+    )
     const common = { topicName: 'orders', queueId: 7, bizId: '', traceId: '', retryCount: 0, publishedAtMs: 5 }
     assert.deepEqual(buffer.take(10), [
-      { ...common, offset: 3, key: 'k', tag: 't', head: { n: 'v' }, body: 'a' },
-      { ...common, offset: 4, key: undefined, tag: '', head: {}, body: 'b' },
+      { ...common, offset: 3, key: 'k', tag: 't', head: { n: 'v' }, body: 'a', sendIp: '10.0.0.1' },
+      { ...common, offset: 4, key: undefined, tag: '', head: {}, body: 'b', sendIp: '' },
     ])
   })
 
@@ -41,6 +49,19 @@ suite('the buffer', () => {
     assert.equal(gauge.wantsMore, false)
     buffer.take(2)
     assert.deepEqual([gauge.wantsMore, gauge.bytes], [true, 0])
+  })
+
+  test('gives out no more when the texts have come to what is asked for, and one message at least', () => {
+    const { buffer, gauge } = make()
+    const texts = { key: 'k'.repeat(100), tag: 't'.repeat(100), bizId: 'b'.repeat(100), traceId: 'i'.repeat(100) }
+    buffer.add({ offset: 1, time: 5, msgs: Array(9).fill({ body: 'x'.repeat(500), ...texts }) }, 0, 0)
+    // Each of them is 1,000 bytes with what it takes besides.
+    assert.equal(buffer.take(9, 1).length, 1)
+    assert.equal(buffer.take(9, 2_000).length, 2)
+    assert.equal(buffer.take(9, 2_001).length, 3)
+    assert.equal(buffer.take(2, 9_000).length, 2)
+    assert.equal(buffer.take(9, 9_000).length, 1)
+    assert.deepEqual([gauge.messages, gauge.bytes], [0, 0])
   })
 
   test('a batch that cannot be read leaves it as it was', () => {

@@ -15,7 +15,15 @@ suite('consuming', () => {
     await client.publish('orders', message)
     await clock.advance(1_000)
     assert.deepEqual(seen, [
-      { ...message, topicName: 'orders', queueId: 1, offset: 1, retryCount: 0, publishedAtMs: clock.now() - 1_000 },
+      {
+        ...message,
+        topicName: 'orders',
+        queueId: 1,
+        offset: 1,
+        retryCount: 0,
+        publishedAtMs: clock.now() - 1_000,
+        sendIp: '',
+      },
     ])
     assert.equal(log.stored('orders').length, 1)
     await stop()

@@ -44,6 +44,7 @@ function begin(
       confirms: () => false,
       bringAway: () => assert.fail(),
       onFailed: failure => failed.push(failure),
+      onPostponed: () => assert.fail(),
       onIdle: () => undefined,
       onSlow: (calls, runningMs) => slow.push([offsetsOf(calls), runningMs]),
       preHandle: undefined,

@@ -14,7 +14,8 @@ describe('messages that are not due', () => {
     const { seen, handler } = recorder()
     const { invoke, named } = lambda({ topics: { orders: handler } })
     const startedAtMs = clock.monotonic()
-    assert.deepEqual(await invoke(600_000), { handled: 0, failed: 0, queues: 2, isDrained: true })
+    const nextDueAtMs = clock.now() + 60_000
+    assert.deepEqual(await invoke(600_000), { handled: 0, failed: 0, queues: 2, isDrained: true, nextDueAtMs })
     assert.ok(clock.monotonic() - startedAtMs < 1_000)
     assert.deepEqual(
       [await committed(), await claimants()],
@@ -43,8 +44,9 @@ describe('messages that are not due', () => {
     const { lambda, publish, clock } = scene
     await publish(bodies(1))
     const startedAtMs = clock.monotonic()
-    assert.deepEqual(await lambda().invoke(7_000), { handled: 0, failed: 0, queues: 1, isDrained: true })
-    assert.deepEqual(await lambda({ maxIdleMs: 0 }).invoke(), { handled: 0, failed: 0, queues: 1, isDrained: true })
+    const report = { handled: 0, failed: 0, queues: 1, isDrained: true, nextDueAtMs: clock.now() + 4_000 }
+    assert.deepEqual(await lambda().invoke(7_000), report)
+    assert.deepEqual(await lambda({ maxIdleMs: 0 }).invoke(), report)
     assert.ok(clock.monotonic() - startedAtMs < 1_000)
   })
 
@@ -54,9 +56,10 @@ describe('messages that are not due', () => {
     await publish(bodies(3), queueIds[6])
     await passTime(service, 60_000, 1_000)
     for (const queueId of queueIds) await publish(bodies(1), queueId)
+    const nextDueAtMs = service.clock.now() + 60_000
     const { seen, handler } = recorder()
     const report = await lambda({ maxQueues: 1, topics: { orders: handler } }).invoke()
-    assert.deepEqual(report, { handled: 3, failed: 0, queues: 8, isDrained: true })
+    assert.deepEqual(report, { handled: 3, failed: 0, queues: 8, isDrained: true, nextDueAtMs })
     assert.deepEqual(
       seen,
       [1, 2, 3].map(offset => `${queueIds[6]}:${offset}`),
@@ -69,8 +72,9 @@ describe('messages that are not due', () => {
     await publish(bodies(50))
     await publish(bodies(50))
     const startedAtMs = clock.monotonic()
+    const nextDueAtMs = clock.now() + 60_000
     const { invoke } = lambda({ maxQueues: 1, maxBufferedMessages: 10 })
-    assert.deepEqual(await invoke(), { handled: 0, failed: 0, queues: 1, isDrained: true })
+    assert.deepEqual(await invoke(), { handled: 0, failed: 0, queues: 1, isDrained: true, nextDueAtMs })
     assert.ok(clock.monotonic() - startedAtMs < 1_000)
   })
 })
@@ -112,7 +116,8 @@ describe('a handler that fails', () => {
         },
       },
     })
-    assert.deepEqual(await invoke(), { handled: 2, failed: 1, queues: 2, isDrained: true })
+    const nextDueAtMs = clock.now() + 60_000
+    assert.deepEqual(await invoke(), { handled: 2, failed: 1, queues: 2, isDrained: true, nextDueAtMs })
     assert.deepEqual(seen.splice(0), [
       ['good', 0],
       ['bad', 0],

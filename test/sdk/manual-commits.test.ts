@@ -73,6 +73,7 @@ function messageAt(offset: number): Message {
     head: {},
     retryCount: 0,
     publishedAtMs: 0,
+    sendIp: '',
   }
 }
 

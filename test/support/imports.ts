@@ -9,15 +9,18 @@ const layers: Record<string, Layer | 'anything'> = {
   // Bundled into the SDK, whose user shall not notice a dependency: nothing of the service may be drawn in with it.
   'core/protocol': { files: ['core/protocol/'], packages: ['valibot'], pure: true },
   store: { files: ['store/', 'core/'], packages: ['@aws-sdk/client-dynamodb', 'lru-cache', 'node:*'] },
-  // An entry composes: it opens the store that there is on AWS, and no other.
+  // An entry composes: it opens the store that there is on AWS, and no other. A push is a consumer: the SDK's, by its front door.
   functions: {
-    files: ['functions/', 'core/', 'store/dynamo'],
+    files: ['functions/', 'core/', 'store/dynamo', 'sdk/src/index.ts', 'sdk/src/lambda/lambda-consumer.ts'],
     packages: [
       '@aws-sdk/client-dynamodb',
       '@aws-sdk/client-eventbridge',
+      '@aws-sdk/client-lambda',
       '@aws-lambda-powertools/metrics',
       '@middy/core',
       'aws-lambda',
+      'request-filtering-agent',
+      'standardwebhooks',
       'valibot',
       'node:*',
     ],

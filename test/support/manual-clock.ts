@@ -1,4 +1,4 @@
-import type { Clock } from '../../core/protocol/clock.ts'
+import { type Clock, systemClock } from '../../core/protocol/clock.ts'
 
 export type ManualClock = Clock & {
   /** Lets time pass: whoever sleeps until then wakes, in order of time. */
@@ -49,5 +49,26 @@ export function createManualClock(startMs = 1_000_000): ManualClock {
     get sleeping() {
       return sleepers.size
     },
+  }
+}
+
+/**
+ * The system's clock, which can be put ahead: for what speaks over real sockets, whose time nobody can hold. Who sleeps
+ * sleeps on, so it is put ahead while nobody does.
+ */
+export function createRunningClock(): ManualClock {
+  let aheadMs = 0
+  let steppedMs = 0
+  return {
+    now: () => systemClock.now() + aheadMs + steppedMs,
+    monotonic: () => systemClock.monotonic() + aheadMs,
+    sleep: systemClock.sleep,
+    advance(ms) {
+      aheadMs += ms
+    },
+    step(ms) {
+      steppedMs += ms
+    },
+    sleeping: 0,
   }
 }

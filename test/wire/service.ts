@@ -46,6 +46,8 @@ export type ServiceOptions = {
   /** Stands between the core and the store. */
   through?: (store: Store) => Store
   settings?: Partial<Settings>
+  /** By default one that stands still, on a Monday in 2024: times as clients know them. */
+  clock?: ManualClock
 }
 
 /** What a Lambda may answer with: 6 MB of JSON, in which the body is a text. */
@@ -55,8 +57,7 @@ const patienceMs = 60_000
 
 export function openService(options: ServiceOptions = {}): Service {
   const { store = openSqliteStore(':memory:'), through = same => same, settings } = options
-  // A Monday in 2024: times as clients know them.
-  const clock = createManualClock(Date.UTC(2024, 0, 1, 12, 30, 15, 7))
+  const { clock = createManualClock(Date.UTC(2024, 0, 1, 12, 30, 15, 7)) } = options
   let ids = 0
   const bus = createLocalBus(async groupName => {
     await rebalance(core, groupName)

@@ -10,6 +10,7 @@ import { createQueueSet } from '../queue-set.ts'
 import { startQueueWorker } from '../start-worker.ts'
 import type { Tracing } from '../tracing/tracing.ts'
 import { createWakeup } from '../wakeup.ts'
+import { toWallMs } from '../worker/queue-status.ts'
 import { createTrialTurns } from '../worker/trial-turns.ts'
 import type { QueueWorker } from '../worker/worker-types.ts'
 import type { ResolvedLambdaOptions } from './lambda-options.ts'
@@ -44,6 +45,8 @@ export type ClaimedQueues = {
   readonly worked: number
   /** Queues that were given up with messages that are not due yet, or that nothing could be done for. */
   passedOver(): number[]
+  /** When the first message is due of those that queues were given up with, in milliseconds since 1970. */
+  readonly nextDueAtMs: number | undefined
   /** Ends in order: no more calls begin, running ones have `timeoutMs`, what is done is committed, all is given up. */
   stop(timeoutMs: number): Promise<void>
   /** Gives up commits that are under way. */
@@ -163,6 +166,10 @@ export function createClaimedQueues(deps: ClaimedQueuesDeps): ClaimedQueues {
     passedOver() {
       const nowMs = clock.monotonic()
       return [...passedOver].filter(([, untilMs]) => untilMs > nowMs).map(([queueId]) => queueId)
+    },
+    get nextDueAtMs() {
+      const untilMs = Math.min(...passedOver.values())
+      return Number.isFinite(untilMs) ? toWallMs(untilMs, clock) : undefined
     },
     stop(timeoutMs) {
       committer.hurry()

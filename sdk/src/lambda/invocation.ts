@@ -24,6 +24,8 @@ export type InvocationDeps = {
   /** Who claims, for people to read. */
   claimant: string
   options: ResolvedLambdaOptions
+  /** Ends the work when it aborts. */
+  signal: AbortSignal | undefined
 }
 
 const claimBackoff: Backoff = { baseMs: 200, maxMs: 5_000 }
@@ -51,7 +53,10 @@ export async function runInvocation(
   const workMs = timeLimitMs - reserveMs - stopTimeoutMs
   const startedAtMs = clock.monotonic()
   const ending = new AbortController()
-  const watched = watchForOutage(deps.api, clock, () => ending.abort())
+  const endWork = () => ending.abort()
+  deps.signal?.addEventListener('abort', endWork, { once: true })
+  if (deps.signal?.aborted) endWork()
+  const watched = watchForOutage(deps.api, clock, endWork)
   const { tally, listeners } = createTally(options.listeners)
   const queues = createClaimedQueues({
     ...deps,
@@ -65,7 +70,8 @@ export async function runInvocation(
 
   const working = work()
   await endsWithin(clock, workMs, working, ending.signal)
-  ending.abort()
+  endWork()
+  deps.signal?.removeEventListener('abort', endWork)
   // Soon, since it waits for nothing any more; and what it has claimed last is there to be given up.
   const isDrained = await working
   const stopped = queues.stop(stopTimeoutMs)
@@ -76,7 +82,8 @@ export async function runInvocation(
 
   const trouble = refusal ?? watched.trouble
   if (trouble && tally.handled + tally.failed === 0) throw trouble
-  return { ...tally, queues: queues.worked, isDrained }
+  const { nextDueAtMs } = queues
+  return { ...tally, queues: queues.worked, isDrained, ...(nextDueAtMs !== undefined && { nextDueAtMs }) }
 
   /** True when there is nothing more. Never rejects. */
   async function work(): Promise<boolean> {

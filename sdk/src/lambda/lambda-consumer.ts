@@ -20,6 +20,8 @@ export type LambdaReport = {
    * that are not due yet do not count.
    */
   isDrained: boolean
+  /** When the first of those is due, milliseconds since 1970; undefined where this invocation has met none. */
+  nextDueAtMs?: number
 }
 
 /** A handler as AWS Lambda calls it; without a context, as any program may. */
@@ -67,7 +69,7 @@ export function lambdaConsumer(given: LambdaConsumerOptions): LambdaHandler {
     const { clientIp, clock, random } = connection
     const claimant = nameOf(context, random) ?? makeConsumerName(clientIp, clock.now(), random)
     try {
-      return await runInvocation({ ...connection, claimant, options }, timeLimitMs, hints)
+      return await runInvocation({ ...connection, claimant, options, signal: context?.signal }, timeLimitMs, hints)
     } finally {
       // One that dies while the process is frozen would cost the next claim its answer, and the queues their lease.
       connection.endIdle()

@@ -13,6 +13,7 @@ export type LambdaConsumerOptions = Omit<ClientOptions, 'listeners'> &
     | 'groupName'
     | 'topics'
     | 'maxPullBytes'
+    | 'maxCallBytes'
     | 'asyncCommitIntervalMs'
     | 'syncCommit'
     | 'ordering'
@@ -57,6 +58,7 @@ const lambdaDefaults = {
   topics: {} as NonNullable<ConsumerOptions['topics']>,
   // Ten queues together then take little of the least memory that a function has.
   maxPullBytes: 256 * 1024,
+  maxCallBytes: consumerDefaults.maxCallBytes,
   asyncCommitIntervalMs: consumerDefaults.asyncCommitIntervalMs,
   syncCommit: consumerDefaults.syncCommit,
   ordering: consumerDefaults.ordering,
@@ -74,7 +76,7 @@ const lambdaDefaults = {
   maxBufferedBytes: 16 * 1024 * 1024,
 }
 
-const { groupName, topics, maxPullBytes, asyncCommitIntervalMs, syncCommit } = consumerChecks
+const { groupName, topics, maxPullBytes, maxCallBytes, asyncCommitIntervalMs, syncCommit } = consumerChecks
 const { ordering, commit, listeners, warnTimeoutMs, maxBufferedMessages, maxBufferedBytes } = consumerChecks
 
 const checks: Record<keyof LambdaConsumerOptions, Check> = {
@@ -82,6 +84,7 @@ const checks: Record<keyof LambdaConsumerOptions, Check> = {
   groupName,
   topics,
   maxPullBytes,
+  maxCallBytes,
   asyncCommitIntervalMs,
   syncCommit,
   ordering,

@@ -6,7 +6,7 @@ export function createTally(given: ConsumerListeners) {
   const listeners: ConsumerListeners = {
     ...given,
     postHandle(messages, context, result) {
-      if (result.outcome !== 'ignored') {
+      if (result.outcome === 'done' || result.outcome === 'failed') {
         tally.failed += result.failed.length
         tally.handled += messages.length - result.failed.length
       }

@@ -8,6 +8,8 @@ export type LambdaContext = {
   getRemainingTimeInMillis(): number
   readonly functionName?: string
   readonly awsRequestId?: string
+  /** Ends the invocation when it aborts, as if its time to work was up. Lambda itself gives none. */
+  readonly signal?: AbortSignal
 }
 
 /** Where nobody says how long an invocation may last: what a job of each minute has. */

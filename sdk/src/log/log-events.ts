@@ -35,6 +35,7 @@ const lines: Record<ClientEvent['type'], [EventLogLevel, string]> = {
   reset: ['info', 'the offset of a queue was set'],
   skipped: ['warn', 'messages were past retention'],
   handler_failed: ['error', 'a handler call failed'],
+  handler_postponed: ['warn', 'a handler call has not begun'],
   failures_stored: ['info', 'failed messages are in the fail topic'],
   handler_slow: ['warn', 'a handler call takes long'],
   listener_failed: ['error', 'a listener of the consumer failed'],

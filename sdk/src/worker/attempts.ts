@@ -4,7 +4,7 @@ import type { Message, MessageHandler } from '../message.ts'
 import { isThenable } from '../thenable.ts'
 import { createAlarm } from './alarm.ts'
 import { CallContext, type CallQueue } from './call-context.ts'
-import { type CallFailure, handlerTimeout, readResult } from './call-outcome.ts'
+import { type CallFailure, handlerTimeout, isPostponed, readResult } from './call-outcome.ts'
 import { copiesOf } from './copies.ts'
 
 /** What calling a handler is made of. */
@@ -124,8 +124,9 @@ export function createAttempts<Call extends Attempted>(deps: AttemptsDeps<Call>)
   }
 
   function resultOf(failure: CallFailure | undefined, durationMs: number): CallResult {
-    const outcome = isAbandoned ? 'ignored' : failure ? 'failed' : 'done'
-    const failed = failure?.messages.map(({ offset }) => offset) ?? []
+    const isPut = failure !== undefined && isPostponed(failure.error)
+    const outcome = isAbandoned ? 'ignored' : isPut ? 'postponed' : failure ? 'failed' : 'done'
+    const failed = isPut ? [] : (failure?.messages.map(({ offset }) => offset) ?? [])
     return { outcome, failed, error: failure?.error, durationMs }
   }
 

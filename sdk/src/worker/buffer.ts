@@ -1,14 +1,14 @@
 import type { BatchMessage, PulledBatch } from '../../../core/protocol/pull.ts'
 import { createFifo } from '../fifo.ts'
 import type { Message } from '../message.ts'
-import { type Gauge, sizeOf } from './gauge.ts'
+import { callSizeOf, type Gauge, sizeOf } from './gauge.ts'
 
 /** Keeps what was pulled until it is taken. */
 export type Buffer = {
   /** Adds a batch from its message `firstIndex` on. `appendedAtMs`: when it was appended, by the monotonic clock. */
   add(batch: PulledBatch, firstIndex: number, appendedAtMs: number): void
-  /** Takes up to `max` messages in offset order. */
-  take(max: number): Message[]
+  /** Takes up to `max` messages in offset order, and no more when their texts have come to `maxBytes`. */
+  take(max: number, maxBytes?: number): Message[]
   /** When the next message to be taken was appended, by the monotonic clock; undefined if there is none. */
   readonly nextAppendedAtMs: number | undefined
   clear(): void
@@ -43,6 +43,7 @@ export function createBuffer(options: BufferOptions): Buffer {
       traceId: message.traceId ?? '',
       retryCount: message.retryCount ?? 0,
       publishedAtMs: batch.time,
+      sendIp: message.sendIp ?? '',
     }
   }
 
@@ -60,16 +61,19 @@ export function createBuffer(options: BufferOptions): Buffer {
       bytes += added
       gauge.add(msgs.length - firstIndex, added)
     },
-    take(max) {
+    take(max, maxBytes) {
       const taken: Message[] = []
       let takenBytes = 0
+      let callBytes = 0
       for (let entry = entries.peek(); entry && taken.length < max; entry = entries.peek()) {
         const { batch } = entry
         const { msgs } = batch
         const end = Math.min(msgs.length, next + max - taken.length)
         for (; next < end; next++) {
+          if (maxBytes !== undefined && callBytes >= maxBytes) break
           const message = msgs[next] as BatchMessage
           takenBytes += sizeOf(message)
+          if (maxBytes !== undefined) callBytes += callSizeOf(message)
           taken.push(toMessage(batch, next, message))
         }
         if (next < msgs.length) break

@@ -36,6 +36,19 @@ export function handlerTimeout(ms: number): PmqClientError {
   )
 }
 
+/**
+ * Whether a handler says that it has not begun. By name: an error of another copy of this package, as two entries bundled
+ * apart have them, is one too. Never throws.
+ */
+export function isPostponed(error: unknown): error is PmqClientError {
+  try {
+    const { name, code } = (error ?? {}) as { name?: unknown; code?: unknown }
+    return error instanceof Error && name === 'PmqClientError' && code === 'postponed'
+  } catch {
+    return false
+  }
+}
+
 function invalidResult(what: string): PmqClientError {
   const text = `The handler returned ${what}; it must return nothing, or an array of offsets of its messages.`
   return new PmqClientError('invalid_result', text)

@@ -23,5 +23,6 @@ export function copyOf(message: Message): Message {
     traceId: message.traceId,
     retryCount: message.retryCount,
     publishedAtMs: message.publishedAtMs,
+    sendIp: message.sendIp,
   }
 }

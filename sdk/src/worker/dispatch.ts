@@ -1,10 +1,11 @@
 import { setMaxListeners } from 'node:events'
 import type { FailureCause } from '../../../core/protocol/failures.ts'
 import type { SafeListeners } from '../consumer-listeners.ts'
+import type { PmqClientError } from '../errors.ts'
 import type { Message } from '../message.ts'
 import { type Attempted, type AttemptsDeps, createAttempts } from './attempts.ts'
 import { CallContext } from './call-context.ts'
-import { type CallFailure, causeOf } from './call-outcome.ts'
+import { type CallFailure, causeOf, isPostponed } from './call-outcome.ts'
 
 /** What dispatching is made of. `Mark` is whatever `take` wants back in `finished`. */
 export type DispatchDeps<Mark> = Omit<AttemptsDeps<Attempted>, 'calls' | 'onEnded'> & {
@@ -27,6 +28,8 @@ export type DispatchDeps<Mark> = Omit<AttemptsDeps<Attempted>, 'calls' | 'onEnde
   ): Promise<boolean>
   /** `retryInMs` is absent if nothing of the call is handed out again by it. */
   onFailed(failure: FailedCall): void
+  /** The same of a call that has not begun with its messages. */
+  onPostponed(call: PostponedCall): void
   /** No call runs, and there is nothing that could be handed out. */
   onIdle(): void
   /** Looked up for each attempt. */
@@ -41,6 +44,13 @@ export type FailedCall = {
   leaving: readonly Message[]
   failures: number
   error: unknown
+  retryInMs: number | undefined
+}
+
+/** A handler call that has not begun, and so has not failed. */
+export type PostponedCall = {
+  messages: readonly Message[]
+  error: PmqClientError
   retryInMs: number | undefined
 }
 
@@ -75,7 +85,7 @@ export type Dispatch = {
   readonly lastHandledAtMs: number | undefined
 }
 
-type Call<Mark> = Attempted & { mark: Mark; failures: number }
+type Call<Mark> = Attempted & { mark: Mark; failures: number; postponements: number }
 
 /** A failed call is repeated soon, and less and less often: most failures are of something that needs time. */
 const retryBaseMs = 100
@@ -141,7 +151,8 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
       const taken = deps.take(consumerBatchSize)
       if (!taken) break
       const { messages, mark } = taken
-      const call = { messages, mark, failures: 0, startedAtMs: nowMs, warnAtMs: 0, expiresAtMs: 0, context: undefined }
+      const times = { startedAtMs: nowMs, warnAtMs: 0, expiresAtMs: 0 }
+      const call = { messages, mark, failures: 0, postponements: 0, ...times, context: undefined }
       calls.add(call)
       begin(call)
     }
@@ -195,6 +206,7 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
 
   function onEnded(call: Call<Mark>, nowMs: number, failure: CallFailure | undefined) {
     if (isAbandoned) return end(call)
+    if (failure && isPostponed(failure.error)) return postpone(call, failure.error)
     if (failure) return fail(call, failure)
     if (deps.confirms()) return void confirm(call)
     deps.finished(call.messages, call.mark)
@@ -207,15 +219,27 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     end(call)
   }
 
+  function postpone(call: Call<Mark>, error: PmqClientError) {
+    const pauseMs = Math.max(pauseAfter(++call.postponements), error.retryAfterMs ?? 0)
+    const retryInMs = stopping.signal.aborted ? undefined : pauseMs
+    deps.onPostponed({ messages: call.messages, error, retryInMs })
+    if (retryInMs === undefined) end(call)
+    else void goOn(call, [], [], undefined, retryInMs)
+  }
+
+  /** Up to a tenth less, so that consumers which failed together do not return together. */
+  function pauseAfter(times: number): number {
+    return Math.min(retryMaxMs, retryBaseMs * 2 ** (times - 1)) * (1 - random() / 10)
+  }
+
   function fail(call: Call<Mark>, failure: CallFailure) {
     const { messages, mark } = call
     const { messages: failed, error } = failure
     const failures = ++call.failures
+    call.postponements = 0
     const leaving = deps.leaving(failed, failures)
     const staying = leaving.length === 0 ? failed : failed.filter(message => !leaving.includes(message))
-    const backoffMs = Math.min(retryMaxMs, retryBaseMs * 2 ** (failures - 1))
-    // Up to a tenth less, so that consumers which failed together do not return together.
-    const retryInMs = stopping.signal.aborted || staying.length === 0 ? undefined : backoffMs * (1 - random() / 10)
+    const retryInMs = stopping.signal.aborted || staying.length === 0 ? undefined : pauseAfter(failures)
     const succeeded = failed.length < messages.length ? messages.filter(message => !failed.includes(message)) : []
     const told = deps.confirms() ? succeeded : []
     if (told.length < succeeded.length) deps.finished(succeeded, mark)
@@ -229,7 +253,7 @@ export function createDispatch<Mark>(deps: DispatchDeps<Mark>, settings: Dispatc
     call: Call<Mark>,
     leaving: readonly Message[],
     succeeded: readonly Message[],
-    cause: FailureCause,
+    cause: FailureCause | undefined,
     retryInMs: number | undefined,
   ) {
     if (leaving.length + succeeded.length > 0) {

@@ -1,5 +1,6 @@
 /** What a message is weighed by. */
 type Weighed = { readonly body: string; readonly head?: Readonly<Record<string, string>> | undefined }
+type Texts = Weighed & { readonly [Name in 'key' | 'tag' | 'bizId' | 'traceId']?: string | undefined }
 
 /** Measures what of a queue waits, wherever it does. */
 export type Gauge = {
@@ -53,4 +54,10 @@ export function sizeOf({ body, head }: Weighed): number {
   let bytes = overheadBytes + body.length
   for (const name in head) bytes += name.length + (head[name]?.length ?? 0)
   return bytes
+}
+
+/** All the texts of a message, as its handler may hand them on. */
+export function callSizeOf(message: Texts): number {
+  const { key = '', tag = '', bizId = '', traceId = '' } = message
+  return sizeOf(message) + key.length + tag.length + bizId.length + traceId.length
 }

@@ -4,7 +4,7 @@ import type { Message } from '../message.ts'
 import { createAlarm } from './alarm.ts'
 import type { Buffer } from './buffer.ts'
 import { delayMsOf } from './delay.ts'
-import { type Gauge, sizeOf } from './gauge.ts'
+import { callSizeOf, type Gauge, sizeOf } from './gauge.ts'
 import type { HandOuts } from './hand-outs.ts'
 import { createKeyLanes } from './key-lanes.ts'
 import type { OffsetTracker, Span } from './offset-tracker.ts'
@@ -25,6 +25,8 @@ export type IntakeDeps = {
   /** How far messages are looked at, or handed out, behind one that is not done. */
   maxMessages: number
   maxBytes: number
+  /** What the texts of one call may come to; undefined: anything. */
+  maxCallBytes: number | undefined
   /** Messages have left the buffer. */
   onTaken(): void
   /** More may be committed than before. */
@@ -80,10 +82,12 @@ export function createIntake(deps: IntakeDeps, assigned: AssignedQueue): Intake 
   let isClosed = false
   /** Messages behind this one were not handed out. Undefined: the queue is not given up. */
   let lastHandedOut: number | undefined
+  /** What the texts of the call come to that is being taken. */
+  let callBytes = 0
 
   function takeRun(max: number): Taken | undefined {
     if (tracker.uncommittable >= deps.maxMessages) return undefined
-    const messages = buffer.take(max)
+    const messages = buffer.take(max, deps.maxCallBytes)
     const last = messages.at(-1)
     if (!last) return undefined
     deps.onTaken()
@@ -97,7 +101,8 @@ export function createIntake(deps: IntakeDeps, assigned: AssignedQueue): Intake 
     // All that is known competes for being the first one due.
     if (queue.delayProcessTime > 0) while (left > 0 && admit(nowMs, false)) left--
     const messages: Message[] = []
-    while (messages.length < max && left-- > 0) {
+    callBytes = 0
+    while (messages.length < max && hasRoom() && left-- > 0) {
       if (deps.isManual && handOuts.bytes >= deps.maxBytes) break
       const item = lanes.next()
       if (item) give(unpark(item), messages)
@@ -146,7 +151,8 @@ export function createIntake(deps: IntakeDeps, assigned: AssignedQueue): Intake 
 
   function takeLeft(max: number, upTo: number): Taken | undefined {
     const messages: Message[] = []
-    while (messages.length < max) {
+    callBytes = 0
+    while (messages.length < max && hasRoom()) {
       const item = lanes.next()
       if (!item) break
       // One further behind leaves its key taken: nobody of that key is to pass it.
@@ -164,6 +170,11 @@ export function createIntake(deps: IntakeDeps, assigned: AssignedQueue): Intake 
     }
     handOuts.add(message, span)
     messages.push(message)
+    if (deps.maxCallBytes !== undefined) callBytes += callSizeOf(message)
+  }
+
+  function hasRoom(): boolean {
+    return deps.maxCallBytes === undefined || callBytes < deps.maxCallBytes
   }
 
   function park({ message }: Item) {

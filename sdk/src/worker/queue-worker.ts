@@ -2,6 +2,7 @@ import type { CommitEntry } from '../../../core/protocol/commit.ts'
 import type { AssignedQueue } from '../../../core/protocol/membership.ts'
 import type { PullResponse } from '../../../core/protocol/pull.ts'
 import { containListeners } from '../consumer-listeners.ts'
+import { unbounded } from '../consumer-options.ts'
 import { PmqClientError } from '../errors.ts'
 import type { Message } from '../message.ts'
 import { endsWithin } from '../within.ts'
@@ -10,7 +11,7 @@ import { createBuffer } from './buffer.ts'
 import { causeOf } from './call-outcome.ts'
 import { makeCareful } from './careful-calls.ts'
 import { createCaution } from './caution.ts'
-import { createDispatch, type FailedCall } from './dispatch.ts'
+import { createDispatch, type FailedCall, type PostponedCall } from './dispatch.ts'
 import { sendFailures } from './fail-sender.ts'
 import { createFailureDesk } from './failures.ts'
 import { createGauge } from './gauge.ts'
@@ -64,6 +65,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       // What is done behind an unfinished call would be repeated after a crash, so it is bounded like the buffer.
       maxMessages,
       maxBytes,
+      maxCallBytes: options.maxCallBytes < unbounded ? options.maxCallBytes : undefined,
       onTaken: () => pull.roomChanged(),
       onProgress: () => deps.onProgress(worker, caution?.isUrgent),
       onReady: () => dispatch.pumpSoon(),
@@ -116,6 +118,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       bringAway: (leaving, failures, succeeded, cause) =>
         desk.bringAway(leaving, countFailures(leaving, failures), succeeded, cause),
       onFailed: tellFailed,
+      onPostponed: tellPostponed,
       onIdle: noteRest,
       onSlow: (messages, runningMs) =>
         emit({ type: 'handler_slow', ...name, offsets: messages.map(({ offset }) => offset), runningMs }),
@@ -193,7 +196,7 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
   function setAside(messages: readonly Message[], error: PmqClientError): boolean {
     if (!isManual || !queue.failTopicName) return false
     tellFailed({ messages, failed: messages, leaving: messages, failures: 1, error, retryInMs: undefined })
-    manual.giveAway(messages, causeOf({ error, isNamed: false }))
+    manual.giveAway(messages, causeOf({ error }))
     return true
   }
 
@@ -214,6 +217,17 @@ export function createQueueWorker(deps: QueueWorkerDeps, assigned: AssignedQueue
       ...(leaving.length > 0 && queue.failTopicName && { failTopicName: queue.failTopicName }),
     })
     if (retryInMs !== undefined && caution?.isOn) applySettings()
+  }
+
+  function tellPostponed({ messages, error, retryInMs }: PostponedCall) {
+    emit({
+      type: 'handler_postponed',
+      ...name,
+      firstOffset: messages[0]?.offset ?? 0,
+      lastOffset: messages.at(-1)?.offset ?? 0,
+      error,
+      ...(retryInMs !== undefined && { retryInMs }),
+    })
   }
 
   function refuse() {

@@ -37,7 +37,13 @@ export type QueueWorkerDeps = {
   random: () => number
   options: Pick<
     ResolvedConsumerOptions,
-    'maxBufferedMessages' | 'maxBufferedBytes' | 'pullDeltaTimeMs' | 'commit' | 'listeners' | 'warnTimeoutMs'
+    | 'maxBufferedMessages'
+    | 'maxBufferedBytes'
+    | 'maxCallBytes'
+    | 'pullDeltaTimeMs'
+    | 'commit'
+    | 'listeners'
+    | 'warnTimeoutMs'
   >
 }
 
