@@ -48,13 +48,21 @@ export function parseConditions(value: unknown, place: string): Condition[] {
     if (operator !== 'Null' && !(operator in tests) && !(operator in negated)) {
       throw new Error(`the rehearsal does not know the condition operator ${written} of ${place}`)
     }
-    return Object.entries(asRecord(keys, place)).map(([key, values]) => ({
-      operator,
-      quantifier: quantifier as Condition['quantifier'],
-      isIfExists: ifExists !== undefined,
-      key: key.toLowerCase(),
-      values: asTexts(values, place),
-    }))
+    // What both mean together where the key is absent is not written down, and evaluators differ.
+    if (quantifier && ifExists)
+      throw new Error(`the rehearsal does not know ${written} of ${place}: a quantifier with IfExists`)
+    return Object.entries(asRecord(keys, place)).map(([key, given]) => {
+      const values = asTexts(given, place)
+      const short = operator.startsWith('Arn') ? values.find(value => value.split(':').length < 6) : undefined
+      if (short !== undefined) throw new Error(`${written} of ${place} names ${short}; an ARN has six parts`)
+      return {
+        operator,
+        quantifier: quantifier as Condition['quantifier'],
+        isIfExists: ifExists !== undefined,
+        key: key.toLowerCase(),
+        values,
+      }
+    })
   })
 }
 
@@ -68,7 +76,7 @@ export function holds({ operator, quantifier, isIfExists, key, values }: Conditi
   const fits = (value: string) => values.some(expected => test(value, expected)) !== isNegated
 
   if (quantifier === 'ForAllValues') return actual.every(fits)
-  if (quantifier === 'ForAnyValue') return actual.some(fits) || (actual.length === 0 && isIfExists)
+  if (quantifier === 'ForAnyValue') return actual.some(fits)
   const [only] = actual
   if (only === undefined) return isIfExists || isNegated
   if (actual.length > 1) throw new Error(`${key} has several values: ${operator} needs ForAllValues or ForAnyValue`)

@@ -1,6 +1,6 @@
 import { type Context, holds } from './conditions.ts'
 import { matchesPattern } from './patterns.ts'
-import type { Patterns, Principals, Statement } from './policy.ts'
+import type { Patterns, Statement } from './policy.ts'
 
 /** Who asks: a function by its role, or a service of AWS. All of them are of one account. */
 export type Principal = { roleArn: string } | { service: string }
@@ -21,7 +21,7 @@ export function evaluate(request: AccessRequest, ofRole: Statement[], ofResource
   const ofCaller = 'roleArn' in request.principal ? ofRole : []
   const applying = [
     ...ofCaller.filter(statement => applies(statement, request)),
-    ...ofResource.filter(statement => applies(statement, request) && isAbout(statement.principals, request.principal)),
+    ...ofResource.filter(statement => applies(statement, request) && isAbout(statement, request.principal)),
   ]
   const denying = applying.filter(({ effect }) => effect === 'Deny')
   if (denying.length > 0) return { outcome: 'denied explicitly', by: denying }
@@ -42,10 +42,11 @@ export const matchesAction = (pattern: string, action: string) =>
 
 const fits = ({ of, isNegated }: Patterns, matches: (pattern: string) => boolean) => of.some(matches) !== isNegated
 
-function isAbout(principals: Principals | undefined, principal: Principal): boolean {
+function isAbout({ principals, effect }: Statement, principal: Principal): boolean {
   if (principals === undefined || principals === 'anyone') return principals === 'anyone'
-  return 'service' in principal
-    ? principals.services.includes(principal.service)
-    : // The account itself as principal lets its policies decide, and allows nothing by that.
-      principals.arns.includes(principal.roleArn)
+  if ('service' in principal) return principals.services.includes(principal.service)
+  // Who names an account denies all who are of it, but allows nothing by that: it lets the account's own policies decide.
+  const accountId = principal.roleArn.split(':')[4] ?? ''
+  const isOfAccount = principals.arns.some(arn => arn === accountId || arn.endsWith(`:${accountId}:root`))
+  return principals.arns.includes(principal.roleArn) || (effect === 'Deny' && isOfAccount)
 }

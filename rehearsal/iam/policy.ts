@@ -42,13 +42,18 @@ function parseStatement(value: unknown, holder: string): Statement {
     effect,
     ...(Principal !== undefined && { principals: parsePrincipals(Principal, place) }),
     actions: parsePatterns(Action, NotAction, place),
-    // A role's trust policy names no resource: it is about the role.
-    resources:
-      Resource === undefined && NotResource === undefined
-        ? { of: ['*'], isNegated: false }
-        : parsePatterns(Resource, NotResource, place),
+    resources: parseResources(Resource, NotResource, place),
     conditions: parseConditions(Condition ?? {}, place),
   }
+}
+
+function parseResources(of: unknown, not: unknown, place: string): Patterns {
+  // A role's trust policy names no resource: it is about the role.
+  if (of === undefined && not === undefined) return { of: ['*'], isNegated: false }
+  const patterns = parsePatterns(of, not, place)
+  const short = patterns.of.find(pattern => pattern !== '*' && pattern.split(':').length < 6)
+  if (short !== undefined) throw new Error(`${place} names ${short}; a resource is * or an ARN of six parts`)
+  return patterns
 }
 
 function parsePatterns(of: unknown, not: unknown, place: string): Patterns {
