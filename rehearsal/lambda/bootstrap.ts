@@ -13,6 +13,8 @@ const tell = (message: FromInstance) => process.send?.(message)
 
 // The rehearsal is gone, and so is whoever would end this process.
 process.once('disconnect', () => process.exit())
+// Ctrl-C is meant for the rehearsal, which ends this process when it has made its report.
+process.on('SIGINT', () => {})
 
 const handler = await loadHandler().catch(error => {
   tell({ type: 'not loaded', error: describe(error) })

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { after, before, suite, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { endpoints } from '../../core/protocol/endpoints.ts'
 import { dynoxide } from '../../rehearsal/engine.ts'
 import type { Rehearsal } from '../../rehearsal/rehearsal.ts'
@@ -64,6 +67,26 @@ suite('the synthesized stack', { skip: dynoxide().skip ?? false, concurrency: tr
     await service.call('publish', { topicName: 't', msgs: [{ body: 'one' }] })
     const unused = service.report().unused.filter(({ holder }) => holder.includes('PmqPublishRole'))
     assert.deepEqual([...new Set(unused.map(({ action }) => action))], ['dynamodb:Scan'])
+  })
+
+  test('is run by `pmq start --template`, which says at its end what it has found', async () => {
+    const program = fileURLToPath(new URL('../../bin/pmq.ts', import.meta.url))
+    const args = [program, 'start', '--port', '0', '--template', synthesized.folder]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const ended = once(child, 'exit')
+    let output = ''
+    for await (const chunk of child.stdout.setEncoding('utf8')) {
+      output += chunk
+      const url = /http:\/\/[\d.]+:\d+/.exec(output)?.[0]
+      if (!url || !output.includes('Ctrl-C') || child.killed) continue
+      const answer = await fetch(`${url}/api/admin/topics`, { headers: { connection: 'close' } })
+      assert.equal(answer.status, 200)
+      child.kill('SIGINT')
+    }
+    assert.match(output, /\d+ routes ask for an IAM signature on AWS; here every request counts as signed/)
+    assert.match(output, /Calls that the policies do not allow: none/)
+    assert.match(output, /Grants that nothing has used: \d+\n {2}\S+Role\S*: \w+:/)
+    assert.deepEqual(await ended, [0, null])
   })
 
   test('answers 500 to a request that takes longer than its function may, and goes on', async () => {
