@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { EventBuses } from '../events/bus.ts'
 import type { Access } from '../iam/access.ts'
 import { arnOf } from '../template/account.ts'
@@ -60,7 +59,7 @@ export function createEventsApi(
         }),
       }
     } catch {
-      return { ErrorCode: 'MalformedDetail', ErrorMessage: 'Detail is malformed.', EventId: randomUUID() }
+      return { ErrorCode: 'MalformedDetail', ErrorMessage: 'Detail is malformed.' }
     }
   }
 }

@@ -9,10 +9,10 @@ import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-rout
 import { httpHandler } from '../../functions/edge/http.ts'
 import { publishRoutes } from '../../functions/edge/publish-routes.ts'
 import { type TickEvent, tickHandler } from '../../functions/edge/tick-handler.ts'
+import { actionsOf } from '../../rehearsal/aws/dynamodb-actions.ts'
 import { openDynamoStore } from '../../store/dynamo/open.ts'
 import { createTables } from '../../store/dynamo/tables.ts'
 import { engineClient } from '../support/dynamo-store.ts'
-import { actionsOf } from './actions.ts'
 
 const tables = { logTable: 'log', registryTable: 'registry' }
 const context = { awsRequestId: 'request' } as Context
@@ -85,7 +85,8 @@ function createContainer(endpoint: string, clock: Clock, { announces }: { announ
   client.middlewareStack.add(
     (next, { commandName }) =>
       args => {
-        for (const { table, action } of actionsOf(String(commandName), args.input)) note(table, action)
+        for (const { table, action } of actionsOf(String(commandName).replace(/Command$/, ''), args.input))
+          note(table, action)
         return next(args)
       },
     { step: 'initialize' },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { dynoxide } from '../../rehearsal/engine.ts'
-import { api, lambda, permission, rehearse, type SmallStack } from './small-stack.ts'
+import { api, fixtures, lambda, permission, rehearse, type SmallStack } from './small-stack.ts'
 
 const arn = (id: string) => ({ 'Fn::GetAtt': [id, 'Arn'] })
 const table = (keys: [string, string][]) => ({
@@ -316,6 +316,15 @@ suite('the rehearsed services', { skip: dynoxide().skip ?? false }, () => {
     }
     assert.equal(stack.queueLength('Dead'), 1)
     assert.deepEqual(stack.report().unused, [])
+  })
+
+  test('a function invokes one that is in the account and not in the template', async () => {
+    await using stack = await rehearse(
+      { ...lambda('One', [['lambda:InvokeFunction', 'arn:aws:lambda:*:*:function:elsewhere']]), ...api('One') },
+      { neighbours: [{ name: 'elsewhere', folder: fixtures, handler: 'index.handler' }] },
+    )
+    const path = '/2015-03-31/functions/elsewhere/invocations'
+    assert.equal(await call(stack, 'lambda', { path, body: { act: 'count' } }), 'ok')
   })
 
   test('a function invokes others that its role lets it, by the limits of the way in which it does', async () => {

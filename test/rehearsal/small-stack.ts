@@ -6,7 +6,8 @@ import { type Rehearsal, type RehearsalOptions, startRehearsal } from '../../reh
 
 type Resources = Record<string, { Type: string; Properties?: object; Metadata?: object }>
 
-const code = fileURLToPath(new URL('../fixtures/rehearsal/', import.meta.url))
+/** The folder of the function that does what it is told. */
+export const fixtures = fileURLToPath(new URL('../fixtures/rehearsal/', import.meta.url))
 const arn = (id: string) => ({ 'Fn::GetAtt': [id, 'Arn'] })
 const trust = {
   Statement: { Effect: 'Allow', Action: 'sts:AssumeRole', Principal: { Service: 'lambda.amazonaws.com' } },
@@ -83,7 +84,7 @@ export type SmallStack = Rehearsal & {
 export async function rehearse(resources: Resources, options: RehearsalOptions = {}): Promise<SmallStack> {
   const folder = await mkdtemp(join(tmpdir(), 'pmq-small-'))
   await mkdir(join(folder, 'asset'))
-  await cp(code, join(folder, 'asset'), { recursive: true })
+  await cp(fixtures, join(folder, 'asset'), { recursive: true })
   const template = join(folder, 'Small.template.json')
   await writeFile(template, JSON.stringify({ Resources: resources }))
   try {
