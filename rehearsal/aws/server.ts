@@ -19,7 +19,8 @@ export function createAwsServer(services: Services, onNotRehearsed: (caller: str
   const admitted = new Map<string, Credentials>()
   const server = createServer(async (request, response) => {
     const { status, headers, body } = await answer(request).catch((error: Error) => {
-      console.error(error)
+      // An instance that was ended in the middle of its request waits for no answer.
+      if (request.complete) console.error(error)
       return awsError(500, 'InternalFailure', `the rehearsal has failed: ${error.message}`)
     })
     response.writeHead(status, {

@@ -2,6 +2,7 @@ import { account } from '../template/account.ts'
 import type { Stack } from '../template/stack.ts'
 import { type AccessRequest, evaluate, type Principal } from './evaluate.ts'
 import { createLedger, type Grant, type Refusal } from './ledger.ts'
+import type { Statement } from './policy.ts'
 import { readResourcePolicies } from './resource-policies.ts'
 import { readRoles } from './roles.ts'
 
@@ -22,7 +23,9 @@ export type Access = {
 export function createAccess(stack: Stack): Access {
   const roles = readRoles(stack)
   const ofResources = readResourcePolicies(stack)
-  const ledger = createLedger([...roles.values(), ...ofResources.values()].flat())
+  const statements = [...roles.values(), ...ofResources.values()].flat()
+  for (const statement of statements) expectKnownKeys(statement)
+  const ledger = createLedger(statements)
 
   return {
     ask(caller, action, resource, context = {}) {
@@ -45,6 +48,29 @@ export function createAccess(stack: Stack): Access {
     },
     refusals: ledger.refusals,
     unusedGrants: ledger.unused,
+  }
+}
+
+/** A condition on anything else would be decided by its absence, which AWS may see otherwise. */
+const knownKeys = [
+  'aws:principalaccount',
+  'aws:principalarn',
+  'aws:requestedregion',
+  'aws:securetransport',
+  'aws:sourceaccount',
+  'aws:sourcearn',
+  'aws:sourceowner',
+  'dynamodb:leadingkeys',
+  'events:detail-type',
+  'events:source',
+]
+
+function expectKnownKeys({ holder, conditions }: Statement): void {
+  for (const { key } of conditions) {
+    if (knownKeys.includes(key)) continue
+    throw new Error(
+      `the rehearsal does not know the condition key ${key} of ${holder}; it knows ${knownKeys.join(', ')}`,
+    )
   }
 }
 

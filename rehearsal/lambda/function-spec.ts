@@ -1,7 +1,8 @@
 import { expectAssumable } from '../iam/roles.ts'
 import { arnOf } from '../template/account.ts'
-import { asNumber, asRecord, asText, expectOnly } from '../template/read.ts'
+import { asNumber, asRecord, asText, expectOnly, type Properties } from '../template/read.ts'
 import type { Resolved, Stack } from '../template/stack.ts'
+import { lambdaLimits } from './limits.ts'
 
 /** A function of the template, as far as running it goes. */
 export type FunctionSpec = {
@@ -66,14 +67,19 @@ export function readFunctions(stack: Stack): FunctionSpec[] {
       // Lambda's defaults.
       timeoutMs: asNumber(properties.Timeout ?? 3, id) * 1000,
       memoryMb: asNumber(properties.MemorySize ?? 128, id),
-      environment: Object.fromEntries(
-        Object.entries(asRecord(Variables, id)).map(([variable, value]) => [variable, asText(value, variable)]),
-      ),
+      environment: readEnvironment(asRecord(Variables, id), id),
       reservedConcurrency: reserved === undefined ? undefined : asNumber(reserved, id),
       logGroup: asText(LogGroup, id),
       asynchronous: readAsynchronous(stack, lambda),
     }
   })
+}
+
+function readEnvironment(variables: Properties, id: string): Record<string, string> {
+  const entries = Object.entries(variables).map(([name, value]) => [name, asText(value, name)] as const)
+  const bytes = entries.reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0)
+  if (bytes <= lambdaLimits.maxEnvironmentBytes) return Object.fromEntries(entries)
+  throw new Error(`the environment of ${id} has ${bytes} bytes; Lambda takes ${lambdaLimits.maxEnvironmentBytes}`)
 }
 
 /** This machine runs Node as it is: another runtime would be another program. */

@@ -39,10 +39,11 @@ export function createFunction(spec: FunctionSpec, options: FunctionOptions): Ru
   const caller: Caller = { name: spec.name, principal: { roleArn: spec.roleArn } }
   const instances = new Set<Instance>()
   const idle: Instance[] = []
-  const waiting: ((instance: Instance) => void)[] = []
+  const waiting: ((instance: Instance | undefined) => void)[] = []
   const mostAtOnce = Math.min(spec.reservedConcurrency ?? maxInstances, maxInstances)
   let running = 0
   let coldStarts = 0
+  let isStopped = false
 
   function start(): Instance {
     coldStarts++
@@ -62,7 +63,9 @@ export function createFunction(spec: FunctionSpec, options: FunctionOptions): Ru
     return instance
   }
 
-  async function take(): Promise<Instance> {
+  /** Undefined: the function has been stopped. */
+  async function take(): Promise<Instance | undefined> {
+    if (isStopped) return undefined
     for (let instance = idle.pop(); instance; instance = idle.pop()) {
       if (!instance.isGone) return instance
       instances.delete(instance)
@@ -74,7 +77,7 @@ export function createFunction(spec: FunctionSpec, options: FunctionOptions): Ru
   function giveBack(instance: Instance): void {
     if (instance.isGone) instances.delete(instance)
     const next = waiting.shift()
-    if (next) next(instance.isGone ? start() : instance)
+    if (next) next(!instance.isGone ? instance : isStopped ? undefined : start())
     else if (!instance.isGone) idle.push(instance)
   }
 
@@ -88,6 +91,7 @@ export function createFunction(spec: FunctionSpec, options: FunctionOptions): Ru
       if (spec.reservedConcurrency !== undefined && running >= spec.reservedConcurrency) return { outcome: 'throttled' }
       running++
       const instance = await take()
+      if (!instance) return { outcome: 'throttled' }
       try {
         const outcome = await instance.invoke(requestId, payload)
         if (outcome.outcome === 'failed') options.onFailure(spec.name, outcome.error)
@@ -98,6 +102,8 @@ export function createFunction(spec: FunctionSpec, options: FunctionOptions): Ru
       }
     },
     async stop() {
+      isStopped = true
+      for (const refuse of waiting.splice(0)) refuse(undefined)
       await Promise.all(Array.from(instances, instance => instance.end()))
     },
   }
