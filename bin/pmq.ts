@@ -1,11 +1,22 @@
 import { resolve } from 'node:path'
 import { Command, InvalidArgumentError } from 'commander'
-import { type Host, type HostOptions, startHost } from './host/host.ts'
+import { startRehearsal } from '../rehearsal/rehearsal.ts'
+import { explainReport } from '../rehearsal/report.ts'
+import { startHost } from './host/host.ts'
 import { type HostStore, openDynamo, openFolder } from './host/store.ts'
 
 const program = new Command('pmq').description('PMQ Serverless on one machine')
 
-type StartOptions = { port: number; dir: string; sessionTimeout: number; subEnvironments: boolean }
+type StartOptions = {
+  port: number
+  dir: string
+  sessionTimeout: number
+  subEnvironments: boolean
+  template?: string
+}
+
+/** What is the template's to say where there is one. */
+const optionsOfHost = ['dir', 'sessionTimeout', 'subEnvironments']
 
 program
   .command('start')
@@ -19,16 +30,25 @@ program
     30,
   )
   .option('--sub-environments', 'give each sub-environment that consumers name a copy of the groups they join', false)
+  .option('--template <path>', 'rehearse a synthesized stack (cdk.out, or a template in it) with its policies enforced')
   .addHelpText(
     'after',
     '\nPMQ_DYNAMODB_ENDPOINT keeps everything in that DynamoDB instead (tables pmq-log, pmq-registry).',
   )
   .action(start)
 
-async function start({ port, dir, sessionTimeout, subEnvironments }: StartOptions): Promise<void> {
+async function start(options: StartOptions, command: Command): Promise<void> {
+  if (options.template === undefined) return startOnFolder(options)
+  const given = optionsOfHost.filter(name => command.getOptionValueSource(name) === 'cli')
+  if (given.length > 0) throw new Error(`--template says itself what ${given.join(' and ')} would; leave it out`)
+  await rehearse(options.template, options.port)
+}
+
+async function startOnFolder({ port, dir, sessionTimeout, subEnvironments }: StartOptions): Promise<void> {
   const failure = Promise.withResolvers<Error>()
   const opened = await openStore(resolve(dir), failure.resolve)
-  const host = await listen(opened, { port, sessionTimeoutMs: sessionTimeout * 1000, subEnvironments })
+  const settings = { port, sessionTimeoutMs: sessionTimeout * 1000, subEnvironments }
+  const host = await atPort(port, () => startHost(opened, settings))
   console.log(`PMQ Serverless listens on ${host.url}; everything is kept in ${host.place}
 
 Make a topic, a group, and subscribe one to the other:
@@ -37,25 +57,48 @@ Make a topic, a group, and subscribe one to the other:
   curl -X PUT  ${host.url}/api/admin/groups/billing/subscriptions/orders -d '{}'
 Then publish and consume: README.md has a program. Ctrl-C stops the host.`)
 
-  let stopping = false
-  const stop = () => {
-    if (stopping) return
-    stopping = true
-    host.stop().then(
-      () => console.log(process.exitCode ? 'stopped' : 'stopped; nothing is lost'),
-      error => {
-        console.error(error)
-        process.exitCode = 1
-      },
-    )
-  }
+  const stop = stopOnSignal(async () => {
+    await host.stop()
+    console.log(process.exitCode ? 'stopped' : 'stopped; nothing is lost')
+  })
   failure.promise.then(error => {
     console.error(`${error.message}: the host stops, and has to be started again`, error.cause ?? '')
     process.exitCode = 1
     stop()
   })
-  process.once('SIGINT', stop)
-  process.once('SIGTERM', stop)
+}
+
+async function rehearse(template: string, port: number): Promise<void> {
+  const path = resolve(template)
+  const onLog = (functionName: string, line: string) => console.log(`${functionName}: ${line}`)
+  const rehearsal = await atPort(port, () => startRehearsal(path, { port, onLog })).catch(cause => {
+    throw new Error(`${path} (--template) cannot be rehearsed: ${cause.message}`, { cause })
+  })
+  console.log(`The stack of ${path} is rehearsed on ${rehearsal.url}, in memory.
+${rehearsal.signedRoutes} routes ask for an IAM signature on AWS; here every request counts as signed by a user who may call them.
+Ctrl-C ends it, and says which calls the policies refused and which grants nothing has used.`)
+  stopOnSignal(async () => {
+    const report = rehearsal.report()
+    await rehearsal.stop()
+    console.log(explainReport(report))
+    if (report.denied.length > 0 || report.notRehearsed.length > 0) process.exitCode = 1
+  })
+}
+
+/** Stops at Ctrl-C, or when the answer is called; once. */
+function stopOnSignal(stop: () => Promise<void>): () => void {
+  let stopping = false
+  const stopOnce = () => {
+    if (stopping) return
+    stopping = true
+    stop().catch(error => {
+      console.error(error)
+      process.exitCode = 1
+    })
+  }
+  process.once('SIGINT', stopOnce)
+  process.once('SIGTERM', stopOnce)
+  return stopOnce
 }
 
 async function openStore(folder: string, onFailure: (error: Error) => void): Promise<HostStore> {
@@ -69,12 +112,12 @@ async function openStore(folder: string, onFailure: (error: Error) => void): Pro
   }
 }
 
-async function listen(opened: HostStore, options: HostOptions): Promise<Host> {
+async function atPort<T>(port: number, listen: () => Promise<T>): Promise<T> {
   try {
-    return await startHost(opened, options)
+    return await listen()
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE')) throw cause
-    throw new Error(`port ${options.port} is in use; choose another with --port, or 0 for any that is free`, { cause })
+    throw new Error(`port ${port} is in use; choose another with --port, or 0 for any that is free`, { cause })
   }
 }
 

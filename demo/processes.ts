@@ -1,6 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 
 /** Starts a program, one of this folder or by its URL, as a process of its own, which tells its parent things by messages. */
 export function startProcess(file: string, args: string[]): ChildProcess {
@@ -25,6 +29,26 @@ export async function startHostProcess(folder: string, sessionTimeoutSeconds: nu
 }
 
 export type HostProcess = { child: ChildProcess; url: string }
+
+export type Service = { url: string; stop(): Promise<void> }
+
+/**
+ * The service that a demo runs against: the one at `--url <url>`, wherever that is, or a host of its own on a folder that
+ * goes with it.
+ */
+export async function openService(sessionTimeoutSeconds: number): Promise<Service> {
+  const { url } = parseArgs({ options: { url: { type: 'string' } }, strict: false }).values
+  if (typeof url === 'string') return { url, stop: async () => {} }
+  const folder = await mkdtemp(join(tmpdir(), 'pmq-demo-'))
+  const host = await startHostProcess(folder, sessionTimeoutSeconds)
+  return {
+    url: host.url,
+    async stop() {
+      await endProcess(host.child, 'SIGTERM')
+      await rm(folder, { recursive: true })
+    },
+  }
+}
 
 async function readUrl(child: ChildProcess): Promise<string> {
   let text = ''

@@ -1,11 +1,8 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { admin, setUp } from './admin.ts'
 import type { Handled } from './consumer.ts'
-import { endProcess, startHostProcess, startProcess } from './processes.ts'
+import { endProcess, openService, startProcess } from './processes.ts'
 import { createTally } from './tally.ts'
 
 /**
@@ -26,8 +23,7 @@ const say = (text: string) => {
 }
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 
-const folder = await mkdtemp(join(tmpdir(), 'pmq-roll-'))
-const host = await startHostProcess(folder, 30)
+const service = await openService(30)
 const tally = createTally()
 /** Per queue, who handled last, and when. */
 const last = new Map<number, { consumer: string; atMs: number }>()
@@ -45,7 +41,7 @@ function observe(consumer: string, handled: Handled[]): void {
 }
 
 function startConsumer(name: string): ChildProcess {
-  const child = startProcess('consumer.ts', [host.url, groupName, topicName])
+  const child = startProcess('consumer.ts', [service.url, groupName, topicName])
   child.on('message', (handled: Handled[]) => observe(name, handled))
   return child
 }
@@ -55,18 +51,18 @@ type GroupView = { members: unknown[]; queues: { consumerName?: string }[] }
 /** Waits until every queue has an owner, and as many different ones as there should be. */
 async function settled(members: number): Promise<void> {
   for (const startedAt = Date.now(); Date.now() - startedAt < patienceMs; await pause(50)) {
-    const group = (await admin(host.url, 'GET', `/groups/${groupName}`)) as GroupView
+    const group = (await admin(service.url, 'GET', `/groups/${groupName}`)) as GroupView
     const owners = group.queues.map(queue => queue.consumerName)
     if (group.members.length === members && !owners.includes(undefined) && new Set(owners).size === members) return
   }
   throw new Error(`the group did not come to rest with ${members} members`)
 }
 
-await setUp(host.url, topicName, queues, groupName, { threadSize: 4, consumerBatchSize: 10, maxPullTimeSeconds: 1 })
+await setUp(service.url, topicName, queues, groupName, { threadSize: 4, consumerBatchSize: 10, maxPullTimeSeconds: 1 })
 const running: ChildProcess[] = []
 for (let n = 1; n <= consumers; n++) running.push(startConsumer(`consumer-${n}`))
 await settled(consumers)
-const publisher = startProcess('pacer.ts', [host.url, topicName])
+const publisher = startProcess('pacer.ts', [service.url, topicName])
 await pause(1_000)
 
 const startedAt = performance.now()
@@ -86,8 +82,7 @@ const [{ published }] = (await once(publisher, 'message')) as [{ published: numb
 for (const since = Date.now(); tally.distinct < published && Date.now() - since < patienceMs; ) await pause(20)
 await Promise.all(running.map(child => endProcess(child, 'SIGTERM')))
 await endProcess(publisher)
-await endProcess(host.child, 'SIGTERM')
-await rm(folder, { recursive: true })
+await service.stop()
 
 const result = {
   published,

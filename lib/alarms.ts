@@ -1,6 +1,7 @@
 import { Duration, Stack } from 'aws-cdk-lib'
 import { Alarm, ComparisonOperator, Metric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch'
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions'
+import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import { Topic } from 'aws-cdk-lib/aws-sns'
 import { Construct } from 'constructs'
 import { metricNames } from '../functions/edge/env.ts'
@@ -13,6 +14,15 @@ export class Alarms extends Construct {
   constructor(scope: Construct, id: string) {
     super(scope, id)
     this.topic = new Topic(this, 'Topic', { displayName: 'PMQ alarms', enforceSSL: true })
+    // The policy that enforces TLS replaces the one that a topic has by itself, which lets alarms of its account publish.
+    this.topic.addToResourcePolicy(
+      new PolicyStatement({
+        actions: ['sns:Publish'],
+        principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
+        resources: [this.topic.topicArn],
+        conditions: { StringEquals: { 'aws:SourceAccount': Stack.of(this).account } },
+      }),
+    )
 
     // A rolling deployment may be without the new handler for a few minutes.
     this.alarmAt('UnhandledTopics', metricNames.unhandledTopics, 10, {

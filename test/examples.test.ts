@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,6 +6,7 @@ import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { endProcess, type HostProcess, startHostProcess } from '../demo/processes.ts'
+import { runDemo } from './support/run-demo.ts'
 import { firstMissing, runExample } from './support/run-example.ts'
 
 const examples = fileURLToPath(new URL('../examples/', import.meta.url))
@@ -53,11 +53,7 @@ suite('the examples', () => {
 const lineIs = (cue: string) => (lines: readonly string[]) => lines.includes(cue)
 
 test('the demo loses nothing when a consumer is killed and another joins', async () => {
-  const demo = fileURLToPath(new URL('../demo/run.ts', import.meta.url))
-  const child = spawn(process.execPath, [demo, '--json'], { stdio: ['ignore', 'pipe', 'inherit'] })
-  let output = ''
-  for await (const chunk of child.stdout.setEncoding('utf8')) output += chunk
-  const { published, handled, lost } = JSON.parse(output)
+  const { published, handled, lost } = await runDemo('run')
   assert.ok(published > 1_000)
   assert.deepEqual({ handled, lost }, { handled: published, lost: 0 })
 })

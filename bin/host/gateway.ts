@@ -4,45 +4,59 @@ import type { APIGatewayProxyEventV2, Context } from 'aws-lambda'
 import { type Endpoint, endpoints, type FunctionName } from '../../core/protocol/endpoints.ts'
 import { localAccount } from '../../functions/edge/caller.ts'
 
+/** One route of an HTTP API: a method, a path in API Gateway's notation (`{name}` is one segment), and what it leads to. */
+export type Route<Target> = { method: string; path: string; target: Target }
+
 /** What API Gateway does in front of the functions: finds the route, makes the event. */
-export type Matched = { functionName: FunctionName; routeKey: string; parameters: Record<string, string> }
+export type Matched<Target> = { target: Target; routeKey: string; parameters: Record<string, string> }
+export type Match<Target> = (method: string, path: string) => Matched<Target> | undefined
 
-const table = Object.values(endpoints as Record<string, Endpoint>).map(endpoint => ({
-  method: endpoint.method,
-  functionName: endpoint.function,
-  routeKey: `${endpoint.method} ${endpoint.path}`,
-  segments: endpoint.path.split('/'),
-}))
-const literal = new Map(
-  table
-    .filter(route => !route.routeKey.includes('{'))
-    .map(({ functionName, routeKey }) => [routeKey, { functionName, routeKey, parameters: {} }]),
-)
+/** Finds the route of a request: one without parameters before one with. */
+export function createMatch<Target>(routes: Route<Target>[]): Match<Target> {
+  const table = routes.map(({ method, path, target }) => ({
+    method,
+    target,
+    routeKey: `${method} ${path}`,
+    segments: path.split('/'),
+  }))
+  const literal = new Map(
+    table
+      .filter(({ routeKey }) => !routeKey.includes('{'))
+      .map(({ routeKey, target }) => [routeKey, { target, routeKey, parameters: {} }]),
+  )
 
-export function matchRoute(method: string, path: string): Matched | undefined {
-  return literal.get(`${method} ${path}`) ?? matchPattern(method, path)
-}
-
-function matchPattern(method: string, path: string): Matched | undefined {
-  const segments = path.split('/')
-  for (const route of table) {
-    if (route.method !== method || route.segments.length !== segments.length) continue
-    const parameters: Record<string, string> = {}
-    const matches = route.segments.every((expected, i) => {
-      const actual = segments[i] ?? ''
-      if (!expected.startsWith('{')) return expected === actual
-      parameters[expected.slice(1, -1)] = actual
-      return actual !== ''
-    })
-    if (matches) return { functionName: route.functionName, routeKey: route.routeKey, parameters }
+  function matchPattern(method: string, path: string): Matched<Target> | undefined {
+    const segments = path.split('/')
+    for (const route of table) {
+      if (route.method !== method || route.segments.length !== segments.length) continue
+      const parameters: Record<string, string> = {}
+      const matches = route.segments.every((expected, i) => {
+        const actual = segments[i] ?? ''
+        if (!expected.startsWith('{')) return expected === actual
+        parameters[expected.slice(1, -1)] = actual
+        return actual !== ''
+      })
+      if (matches) return { target: route.target, routeKey: route.routeKey, parameters }
+    }
+    return undefined
   }
-  return undefined
+
+  return (method, path) => literal.get(`${method} ${path}`) ?? matchPattern(method, path)
 }
+
+/** The routes of the protocol, each to its function. */
+export const matchRoute: Match<FunctionName> = createMatch(
+  Object.values(endpoints as Record<string, Endpoint>).map(({ method, path, function: target }) => ({
+    method,
+    path,
+    target,
+  })),
+)
 
 /** A request as API Gateway's HTTP API hands it to a function (payload format 2.0): headers joined, the path decoded. */
 export function toEvent(
   request: IncomingMessage,
-  matched: Matched,
+  matched: Pick<Matched<unknown>, 'routeKey' | 'parameters'>,
   path: string,
   query: string,
   body: Buffer,

@@ -12,6 +12,7 @@ import { logError } from '../../functions/edge/log.ts'
 import { publishRoutes } from '../../functions/edge/publish-routes.ts'
 import { createAttention, createObituary } from './attention.ts'
 import { createLocalBus } from './bus.ts'
+import { matchRoute, toContext } from './gateway.ts'
 import { createSchedule } from './schedule.ts'
 import { createHttpServer } from './server.ts'
 import type { HostStore } from './store.ts'
@@ -70,10 +71,14 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
       subEnvironments: options.subEnvironments,
     },
   })
-  const server = createHttpServer({
+  const handlers = {
     publish: httpHandler(core, publishRoutes),
     consume: httpHandler(core, consumeRoutes, consumeOptions),
     admin: httpHandler(core, adminRoutes, adminOptions),
+  }
+  const server = createHttpServer({
+    match: matchRoute,
+    invoke: ({ target }, event, requestId) => handlers[target](event, toContext(requestId)),
   })
   const port = await listen(server, options.port)
   const attend = createAttention(console.warn)

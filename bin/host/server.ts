@@ -6,19 +6,30 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http'
-import type { FunctionName } from '../../core/protocol/endpoints.ts'
-import type { HttpHandler } from '../../functions/edge/http.ts'
-import { matchRoute, toContext, toEvent } from './gateway.ts'
+import type { APIGatewayProxyEventV2, APIGatewayProxyStructuredResultV2 } from 'aws-lambda'
+import { type Match, type Matched, toEvent } from './gateway.ts'
 
 /** API Gateway takes no larger request than 10 MB, and a Lambda no larger event than 6 MB; the edge's own bound is lower. */
 const maxRequestBytes = 6 * 1024 * 1024
 /** Longer than any client's keep-alive, so that it is the client that closes an idle connection. */
 const keepAliveMs = 75_000
 
-/** The functions behind node:http: the events that they get are those that API Gateway would make. */
-export function createHttpServer(handlers: Record<FunctionName, HttpHandler>): Server {
+/** What stands behind the server: routes, and what a request to one of them is given to. */
+export type Backend<Target> = {
+  match: Match<Target>
+  invoke(
+    matched: Matched<Target>,
+    event: APIGatewayProxyEventV2,
+    requestId: string,
+  ): Promise<APIGatewayProxyStructuredResultV2>
+  /** A larger request is refused with 413. @default 6 MB */
+  maxRequestBytes?: number
+}
+
+/** An HTTP API on this machine: the events that it makes are those that API Gateway would make. */
+export function createHttpServer<Target>(backend: Backend<Target>): Server {
   const server = createServer((request, response) => {
-    serve(handlers, request, response).catch(error => {
+    serve(backend, request, response).catch(error => {
       // Only a connection that broke gets here: what a handler throws is answered by the edge.
       if (!response.headersSent) response.destroy(error)
     })
@@ -27,26 +38,27 @@ export function createHttpServer(handlers: Record<FunctionName, HttpHandler>): S
   return server
 }
 
-async function serve(
-  handlers: Record<FunctionName, HttpHandler>,
+async function serve<Target>(
+  backend: Backend<Target>,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   const [rawPath = '/', query = ''] = (request.url ?? '/').split('?', 2)
   const path = decodePath(rawPath)
-  const matched = path === undefined ? undefined : matchRoute(request.method ?? 'GET', path)
+  const matched = path === undefined ? undefined : backend.match(request.method ?? 'GET', path)
   if (path === undefined || !matched) return answer(response, 404, '{"message":"Not Found"}')
   if (!isAddressedHere(request.headers)) return answer(response, 403, '{"message":"Forbidden"}')
-  const body = await readBody(request)
+  const body = await readBody(request, backend.maxRequestBytes ?? maxRequestBytes)
   if (body === undefined) {
     response.setHeader('connection', 'close')
     return answer(response, 413, '{"message":"Request Entity Too Large"}')
   }
   const requestId = randomUUID()
   const event = toEvent(request, matched, path, query, body, requestId)
-  const result = await handlers[matched.functionName](event, toContext(requestId))
+  const result = await backend.invoke(matched, event, requestId)
   for (const [name, value] of Object.entries(result.headers ?? {})) response.setHeader(name, String(value))
-  answer(response, result.statusCode ?? 200, result.body ?? '')
+  const bytes = Buffer.from(result.body ?? '', result.isBase64Encoded ? 'base64' : 'utf8')
+  answer(response, result.statusCode ?? 200, bytes)
 }
 
 const hereOnly = /^(https?:\/\/)?(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/i
@@ -59,8 +71,8 @@ function isAddressedHere({ host = '', origin }: IncomingHttpHeaders): boolean {
   return hereOnly.test(host) && (origin === undefined || hereOnly.test(origin))
 }
 
-function answer(response: ServerResponse, status: number, body: string): void {
-  const bytes = Buffer.from(body)
+function answer(response: ServerResponse, status: number, body: string | Buffer): void {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
   if (!response.hasHeader('content-type')) response.setHeader('content-type', 'application/json; charset=utf-8')
   response.writeHead(status, { 'content-length': bytes.length })
   response.end(bytes)
@@ -75,16 +87,16 @@ function decodePath(path: string): string | undefined {
 }
 
 /**
- * The body; undefined if it is larger than a Lambda would be given. Not `for await`: to leave that early destroys the
+ * The body; undefined if it is larger than allowed. Not `for await`: to leave that early destroys the
  * connection, and with it the answer. What is left is thrown away until the sender has read that.
  */
-function readBody(request: IncomingMessage): Promise<Buffer | undefined> {
+function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let bytes = 0
     request.on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes > maxRequestBytes) resolve(undefined)
+      if (bytes > maxBytes) resolve(undefined)
       else chunks.push(chunk)
     })
     request.once('end', () => {

@@ -9,11 +9,11 @@ import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { type Client, createClient } from 'pmq-sdk'
 import { admin, setUp } from '../../demo/admin.ts'
+import { freePort } from '../../rehearsal/free-port.ts'
 import { checkHistory } from '../checker/check.ts'
 import { createHistory, type History } from '../checker/history.ts'
 import { explain } from '../checker/violation.ts'
 import { dynoxide } from '../support/engines.ts'
-import { freePort } from '../support/free-port.ts'
 
 const program = fileURLToPath(new URL('../../bin/pmq.ts', import.meta.url))
 

@@ -9,11 +9,12 @@ import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-rout
 import { httpHandler } from '../../functions/edge/http.ts'
 import { publishRoutes } from '../../functions/edge/publish-routes.ts'
 import { type TickEvent, tickHandler } from '../../functions/edge/tick-handler.ts'
+import { actionsOf } from '../../rehearsal/aws/dynamodb-actions.ts'
 import { openDynamoStore } from '../../store/dynamo/open.ts'
 import { createTables } from '../../store/dynamo/tables.ts'
 import { engineClient } from '../support/dynamo-store.ts'
 import { textOf } from '../wire/service.ts'
-import { actionsOf, partitionOf } from './actions.ts'
+import { partitionOf } from './partition-of.ts'
 
 const tables = { logTable: 'log', registryTable: 'registry' }
 const context = { awsRequestId: 'request' } as Context
@@ -97,7 +98,7 @@ function createContainer(endpoint: string, clock: Clock, { announces }: { announ
   client.middlewareStack.add(
     (next, { commandName }) =>
       args => {
-        for (const { table, action } of actionsOf(String(commandName), args.input)) {
+        for (const { table, action } of actionsOf(String(commandName).replace(/Command$/, ''), args.input)) {
           note(table, action)
           const partition = partitionOf(args.input)
           if (partition) notePartition(`${table} ${action}`, partition)

@@ -15,10 +15,10 @@ export function synthesize(props: PmqProps = {}): Template {
 }
 
 /** The same with the functions bundled; answers with each function's name and the folder of its bundle. */
-export function bundle(outdir: string): { name: string; folder: string }[] {
+export function bundle(outdir: string, props: PmqProps = {}): { name: string; folder: string }[] {
   // The command line of CDK asks for these two, which say what comes from where.
   const metadata = { 'aws:cdk:enable-path-metadata': true, 'aws:cdk:enable-asset-metadata': true }
-  const stack = createStack({ ...context, ...metadata }, {}, outdir)
+  const stack = createStack({ ...context, ...metadata }, props, outdir)
   const resources = Template.fromStack(stack).findResources('AWS::Lambda::Function')
   return Object.values(resources).map(({ Metadata }) => ({
     name: Metadata['aws:cdk:path'].split('/').at(-3).toLowerCase(),

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import type { HistoryEvent } from '../checker/history.ts'
+import { runDemo } from '../support/run-demo.ts'
 import type { Child } from './child.ts'
 import { committedBy, findRepeats, placeOf, uncommittedOf } from './reading.ts'
 import { openScene } from './scene.ts'
@@ -45,30 +43,8 @@ function assertGoneOnWith(events: readonly HistoryEvent[], leaver: Child) {
 }
 
 test('a rolling restart of a whole group under load loses nothing and repeats nothing', async () => {
-  const demo = fileURLToPath(new URL('../../demo/roll.ts', import.meta.url))
-  // A group of its own: should it fail, it leaves its host and consumers behind.
-  const child = spawn(process.execPath, [demo, '--json'], { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
-  const endGroup = () => endProcessGroup(child)
-  process.once('exit', endGroup)
-  const closed = once(child, 'close')
-  let output = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text
-  })
-  await once(child, 'exit')
-  process.off('exit', endGroup)
-  endGroup()
-  await closed
   // Not the exit code, which is also about pauses; how long these are depends on the machine.
-  const { published, handled, lost, duplicates } = JSON.parse(output)
+  const { published, handled, lost, duplicates } = await runDemo('roll')
   assert.ok(published > 1_000)
   assert.deepEqual({ handled, lost, duplicates }, { handled: published, lost: 0, duplicates: 0 })
 })
-
-function endProcessGroup({ pid }: ChildProcess) {
-  try {
-    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
-  } catch {
-    // There is nobody left in it.
-  }
-}

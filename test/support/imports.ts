@@ -36,6 +36,11 @@ const layers: Record<string, Layer | 'anything'> = {
     files: ['lib/', 'functions/edge/env.ts', 'core/protocol/'],
     packages: ['aws-cdk-lib', 'constructs', 'node:*'],
   },
+  // Runs what `lib` synthesizes, from the outside: it knows the template and the wire of AWS, and nothing of what is behind.
+  rehearsal: {
+    files: ['rehearsal/', 'bin/host/gateway.ts', 'bin/host/server.ts', 'core/protocol/clock.ts'],
+    packages: ['@aws-sdk/client-dynamodb', 'aws-lambda', 'node:*', 'a computed name'],
+  },
   console: { files: ['console/', 'core/protocol/'], packages: 'any' },
   bin: 'anything',
   bench: 'anything',
