@@ -40,7 +40,7 @@ export async function useEverything({ call, tick }: Pick<Containers, 'call' | 't
     ...queue,
     failMsg: { topicName: 'g_t_fail', msgs: [{ body: 'one', retryCount: 1 }] },
   })
-  await useFailed(call, client, queue)
+  await useFailed(call, client, queue, advance)
   await call('commitOffset', { ...client, queueOffsets: [{ ...queue, offset: 1 }] })
   await call('commitOffset', { ...client, queueOffsets: [{ ...queue, offset: 1 }], flag: 1 })
   await call('getMessageCount', { ...client, consumerGroupName: 'g', topics: ['t'] })
@@ -85,9 +85,16 @@ export async function useEverything({ call, tick }: Pick<Containers, 'call' | 't
 }
 
 /** What is done with a message that has failed, by its consumer and by operators. */
-async function useFailed(call: Containers['call'], client: object, queue: object | undefined) {
+async function useFailed(
+  call: Containers['call'],
+  client: object,
+  queue: object | undefined,
+  advance: (ms: number) => void,
+) {
   const paths = { groupName: 'g', topicName: 't' }
   await call('subscribe', { retryCount: 0 }, paths)
+  // What a container remembers of the settings before.
+  advance(2_000)
   for (const body of ['two', 'three']) {
     await call('publishAndUpdateResultFailMsg', {
       ...client,

@@ -51,7 +51,9 @@ export async function rehearseService(path: string, options: RehearsalOptions = 
     const { method, path }: Endpoint = endpoints[name]
     const url = rehearsal.url + path.replace(/\{(\w+)\}/g, (_, parameter) => parameters[parameter] ?? '')
     const headers = { connection: 'close' }
-    const answer = await fetch(url, { method, headers, ...(request && { body: JSON.stringify(request) }) })
+    const query = method === 'GET' && request ? `?${new URLSearchParams(request as Record<string, string>)}` : ''
+    const body = method === 'GET' ? {} : request && { body: JSON.stringify(request) }
+    const answer = await fetch(`${url}${query}`, { method, headers, ...body })
     return {
       status: answer.status,
       text: await answer.text(),
