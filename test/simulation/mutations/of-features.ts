@@ -53,7 +53,7 @@ export const featureMutations: Mutation[] = [
     replace:
       'queueOffsetId: firstId + i, offset: (await core.findEnd(queue.topicName, queue.queueId)) - 1, consumerId: owner, rbVersion }',
     expected: ['P1/Q01', 'Q07'],
-    from: 950,
+    from: 550,
   },
   {
     name: 'a subscription begins one message too late',
