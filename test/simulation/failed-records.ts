@@ -30,7 +30,7 @@ export async function judgeRecords(world: World, plan: Plan, isDrained: boolean)
         ...missingFailures(world, scene),
         ...missingSuccesses(world, scene),
         ...wrongRecords(world, plan, scene),
-        ...wrongAttempts(world, plan, scene),
+        ...wrongAttempts(world, scene),
         ...(isDrained && !plan.operator && !group.failures?.isChanged ? unsettled(scene) : []),
       ]
       findings.push(...texts.slice(0, 3).map(text => ({ property: 'records', text: `records: ${text}` })))
@@ -97,10 +97,10 @@ function* wrongRecords({ history, recorder }: World, plan: Plan, scene: Scene): 
 }
 
 /**
- * Without faults exactly as often as it was handled in vain; with them, some of that may never have been told. Where
+ * No more often than it was handled in vain. Where
  * messages end processes, one that was on trial fails without a call that has: `findMisjudged` looks at those.
  */
-function* wrongAttempts({ history }: World, plan: Plan, { group, records, letters }: Scene): Generator<string> {
+function* wrongAttempts({ history }: World, { group, records, letters }: Scene): Generator<string> {
   if ((group.failures?.killers ?? 0) > 0) return
   const failed = new Map<string, number>()
   for (const event of history.events) {
@@ -113,13 +113,6 @@ function* wrongAttempts({ history }: World, plan: Plan, { group, records, letter
     attempts.set(body, (attempts.get(body) ?? 0) + count)
     if (count <= (failed.get(body) ?? 0)) continue
     yield `"${body}" has failed ${failed.get(body) ?? 0} times, and its record says ${count}`
-  }
-  // In place each owner of a queue begins to count anew, and settings that change may count what has happened already.
-  const { retryInPlace } = group.failures?.settings ?? {}
-  if (!plan.isClean || plan.operator || group.failures?.isChanged || retryInPlace) return
-  for (const [body, times] of failed) {
-    if (attempts.get(body) === times) continue
-    yield `"${body}" has failed ${times} times, and its records say ${attempts.get(body)}, where nothing went wrong`
   }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { playSeeds } from './pool.ts'
 
-const seeds = Number(process.env.SIMULATION_SEEDS ?? 1000)
+const seeds = Number(process.env.SIMULATION_SEEDS ?? 480)
 /** Ten times what they take where nobody else is at work, and time to begin. */
 const timeout = 60_000 + seeds * 300
 
