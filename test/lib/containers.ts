@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 import type { APIGatewayProxyEventV2, Context } from 'aws-lambda'
 import { createCore, defaultSettings } from '../../core/core.ts'
 import type { Clock } from '../../core/protocol/clock.ts'
@@ -14,7 +15,6 @@ import { openDynamoStore } from '../../store/dynamo/open.ts'
 import { createTables } from '../../store/dynamo/tables.ts'
 import { engineClient } from '../support/dynamo-store.ts'
 import { textOf } from '../wire/service.ts'
-import { partitionOf } from './partition-of.ts'
 
 const tables = { logTable: 'log', registryTable: 'registry' }
 const context = { awsRequestId: 'request' } as Context
@@ -98,10 +98,12 @@ function createContainer(endpoint: string, clock: Clock, { announces }: { announ
   client.middlewareStack.add(
     (next, { commandName }) =>
       args => {
-        for (const { table, action } of actionsOf(String(commandName).replace(/Command$/, ''), args.input)) {
+        for (const { table, action, keys } of actionsOf(String(commandName).replace(/Command$/, ''), args.input)) {
           note(table, action)
-          const partition = partitionOf(args.input)
-          if (partition) notePartition(`${table} ${action}`, partition)
+          for (const { pk } of keys) {
+            const partition = partitionOf(pk)
+            if (partition) notePartition(`${table} ${action}`, partition)
+          }
         }
         return next(args)
       },
@@ -117,3 +119,6 @@ function createContainer(endpoint: string, clock: Clock, { announces }: { announ
   })
   return { core, used, partitions }
 }
+
+/** The partition of a key, as far as it is called by a text: `FAILED#` of `FAILED#group#topic`. */
+const partitionOf = (pk: unknown) => /^[A-Z]+#?/.exec((pk as AttributeValue | undefined)?.S ?? '')?.[0]
