@@ -93,24 +93,3 @@ async function view(core: Core, act: Act): Promise<string> {
   const { parameters, request } = act
   return toAuditText((await auditedThings[act.audits].view(core, { parameters, request, name: nameOf(act) })) ?? null)
 }
-
-/** Records what the service did of itself, and people ask about: a target that it disabled. */
-export async function auditServiceAct(
-  core: Core,
-  act: { name: string; entity: string; before: unknown; after: unknown },
-): Promise<void> {
-  const nowMs = core.clock.now()
-  await core.store.addAuditEntry({
-    who: 'service',
-    ip: '',
-    entryId: entryIdOf(nowMs, core.newId()),
-    askedAtMs: nowMs,
-    act: act.name,
-    entity: act.entity,
-    parameters: '{}',
-    outcome: 'done',
-    endedAtMs: nowMs,
-    before: toAuditText(act.before),
-    after: toAuditText(act.after),
-  })
-}

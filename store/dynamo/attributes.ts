@@ -6,6 +6,8 @@ export type Item = Record<string, AttributeValue>
 /** Values as the wire takes them. Numbers travel as decimal text; ours are whole and exact in a JavaScript number. */
 export const num = (value: number): AttributeValue.NMember => ({ N: String(value) })
 export const str = (value: string): AttributeValue.SMember => ({ S: value })
+/** The attribute `x` of what ends at a time: TTL goes by seconds, and not before the end. */
+export const ttl = (endsAtMs: number) => num(Math.ceil(endsAtMs / 1000))
 export const bin = (value: Uint8Array): AttributeValue.BMember => ({ B: value })
 export const bool = (value: boolean): AttributeValue.BOOLMember => ({ BOOL: value })
 export const numList = (values: readonly number[]): AttributeValue.LMember => ({ L: values.map(num) })

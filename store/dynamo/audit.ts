@@ -1,7 +1,7 @@
 import type { AuditStore } from '../../core/audit/port.ts'
 import { type ActOutcome, type AuditEntry, endOf, timeOf } from '../../core/audit/records.ts'
 import { keys } from '../keys.ts'
-import { type Item, num, numOf, str, strOf } from './attributes.ts'
+import { type Item, num, numOf, str, strOf, ttl } from './attributes.ts'
 import { exists, expressions, isNew, setAll } from './expressions.ts'
 import { itemKey } from './items.ts'
 import type { RegistryContext } from './registry.ts'
@@ -55,7 +55,7 @@ const itemOfAuditEntry = (entry: AuditEntry): Item => {
     ...itemKey(keys.auditEntry(entryId)),
     ...Object.fromEntries(attributes),
     ...(endedAtMs !== undefined && { endedAtMs: num(endedAtMs) }),
-    x: num(Math.floor(endOf(entry) / 1000)),
+    x: ttl(endOf(entry)),
   }
 }
 

@@ -1,6 +1,6 @@
 import type { FailedMessage, FailedName, FailedState } from '../../core/failed/records.ts'
 import { keys } from '../keys.ts'
-import { type Item, num, numOf, str, strOf } from './attributes.ts'
+import { type Item, num, numOf, str, strOf, ttl } from './attributes.ts'
 import { itemKey } from './items.ts'
 
 /** Failed messages as items and back. `x` is DynamoDB's own; readers go by `endsAtMs`. */
@@ -39,7 +39,7 @@ export const failedAttributes = (record: FailedMessage): Item => {
     ...numeric({ originQueueId: origin?.queueId, originOffset: origin?.offset }),
     ...numeric({ resends, retryCount, attempts, queueId: place.queueId, offset: place.offset }),
     ...numeric({ lastFailedAtMs, resentAtMs, settledAtMs, claimedUntilMs, endsAtMs }),
-    x: num(Math.ceil(endsAtMs / 1000)),
+    x: ttl(endsAtMs),
   }
 }
 

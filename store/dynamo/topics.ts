@@ -1,7 +1,7 @@
 import type { IdKind, Queue, Topic, TopicSnapshot } from '../../core/model.ts'
 import { nameRestMs, type RegistryStore, removalKeptMs } from '../../core/store.ts'
 import { keys } from '../keys.ts'
-import { num, numOf, str, strOf } from './attributes.ts'
+import { num, numOf, str, strOf, ttl } from './attributes.ts'
 import { allOf, exists, expressions, isNew } from './expressions.ts'
 import { itemKey, itemOfQueue, itemOfTopic, queueOf, topicOf } from './items.ts'
 import { notBeingRemoved, type RegistryContext } from './registry.ts'
@@ -157,7 +157,7 @@ export function createTopics({ requests, registryTable }: RegistryContext): Topi
         ...itemKey(keys.topicRemoval(topicName)),
         removal: str(removal),
         removedAtMs: num(nowMs),
-        x: num(Math.floor((nowMs + removalKeptMs) / 1000)),
+        x: ttl(nowMs + removalKeptMs),
       }
       const answer = await requests.transact('removeTopic', 'repeatable', [
         { Put: { TableName: registryTable, Item: left, ...ifRemovedBy(removal) } },
