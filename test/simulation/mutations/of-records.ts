@@ -29,6 +29,7 @@ export const recordMutations: Mutation[] = [
     search: "if (current === undefined) return 'replace'",
     replace: "if (current === undefined) return next.state === 'succeeded' ? 'superseded' : 'replace'",
     expected: ['records'],
+    from: 380,
   },
   {
     name: 'each failure begins a record of its own',
