@@ -9,6 +9,7 @@ import { createLogReader, type LogReader } from './log/read.ts'
 import { readHeads } from './log/resume.ts'
 import { createLru } from './lru.ts'
 import type { Group, Subscription, TopicSnapshot } from './model.ts'
+import type { Notice } from './notices.ts'
 import type { Clock } from './protocol/clock.ts'
 import { createSnapshots, type Snapshots } from './snapshots.ts'
 import type { Store } from './store.ts'
@@ -17,6 +18,8 @@ import type { Store } from './store.ts'
 export type Bus = {
   /** A group owes a rebalance. Losing it costs time only: the tick finds the group. */
   groupChanged(groupName: string): Promise<void>
+  /** Never rejects: word that could not be sent must not fail what it tells of. */
+  tell(notice: Notice): Promise<void>
 }
 
 export type Settings = {

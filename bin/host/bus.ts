@@ -5,7 +5,7 @@ import { logError } from '../../functions/edge/log.ts'
  * EventBridge within the process. A group that changes several times while it is being rebalanced is rebalanced once
  * more, not several times.
  */
-export type LocalBus = Bus & {
+export type LocalBus = Pick<Bus, 'groupChanged'> & {
   /** Resolves when nothing that was said is left to do. */
   settled(): Promise<void>
 }

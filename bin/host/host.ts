@@ -5,6 +5,7 @@ import { rebalance } from '../../core/group/rebalance.ts'
 import { systemClock } from '../../core/protocol/clock.ts'
 import { tick } from '../../core/tick.ts'
 import { adminOptions, adminRoutes } from '../../functions/edge/admin-routes.ts'
+import { silentBus } from '../../functions/edge/bus.ts'
 import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-routes.ts'
 import { newId } from '../../functions/edge/core.ts'
 import { httpHandler } from '../../functions/edge/http.ts'
@@ -56,6 +57,7 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
     random: Math.random,
     newId,
     bus: {
+      ...silentBus,
       async groupChanged(groupName) {
         groupHasChanged(core, groupName)
         await bus.groupChanged(groupName)

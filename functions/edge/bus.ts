@@ -13,24 +13,24 @@ export type GroupChangedDetail = { groupName: string }
  */
 export function createEventBridgeBus(busName: string): Bus {
   const client = new EventBridgeClient({})
+  async function say(DetailType: string, detail: object): Promise<void> {
+    const entry = { EventBusName: busName, Source: eventSource, DetailType, Detail: JSON.stringify(detail) }
+    try {
+      const { FailedEntryCount, Entries } = await client.send(new PutEventsCommand({ Entries: [entry] }))
+      if (FailedEntryCount) throw new Error(`EventBridge refused the event: ${Entries?.[0]?.ErrorCode}`)
+    } catch (error) {
+      logError('the bus could not be told', { type: DetailType, detail: JSON.stringify(detail) }, error)
+    }
+  }
+
   return {
     async groupChanged(groupName) {
       const detail: GroupChangedDetail = { groupName }
-      const entry = {
-        EventBusName: busName,
-        Source: eventSource,
-        DetailType: groupChangedType,
-        Detail: JSON.stringify(detail),
-      }
-      try {
-        const { FailedEntryCount, Entries } = await client.send(new PutEventsCommand({ Entries: [entry] }))
-        if (FailedEntryCount) throw new Error(`EventBridge refused the event: ${Entries?.[0]?.ErrorCode}`)
-      } catch (error) {
-        logError('a group that changed could not be announced', { groupName }, error)
-      }
+      await say(groupChangedType, detail)
     },
+    tell: ({ type, ...detail }) => say(type, detail),
   }
 }
 
 /** For a function that announces nothing. */
-export const silentBus: Bus = { groupChanged: async () => {} }
+export const silentBus: Bus = { groupChanged: async () => {}, tell: async () => {} }

@@ -12,6 +12,7 @@ import { rebalance } from '../../core/group/rebalance.ts'
 import type { GroupSnapshot } from '../../core/model.ts'
 import { StoreError } from '../../core/store.ts'
 import { tick } from '../../core/tick.ts'
+import { silentBus } from '../../functions/edge/bus.ts'
 import { intercept, meet } from '../core/scripted-store.ts'
 import { createContainer } from '../log/containers.ts'
 import { groupOf, offsetOf, queueOf, subscriptionOf, topicOf } from '../store/contract.ts'
@@ -76,7 +77,7 @@ export async function churn(options: ChurnOptions): Promise<{ moves: number; lon
     const groupChanged = async (name: string) => {
       if (!chance(0.1)) events.push(name)
     }
-    return Object.assign(createContainer(store, { clock, seed: options.seed }), { bus: { groupChanged } })
+    return Object.assign(createContainer(store, { clock, seed: options.seed }), { bus: { ...silentBus, groupChanged } })
   }
 
   async function setUp(): Promise<void> {

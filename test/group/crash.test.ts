@@ -6,6 +6,7 @@ import type { Core } from '../../core/core.ts'
 import { rebalance } from '../../core/group/rebalance.ts'
 import { type Store, StoreError } from '../../core/store.ts'
 import { tick } from '../../core/tick.ts'
+import { silentBus } from '../../functions/edge/bus.ts'
 import { intercept } from '../core/scripted-store.ts'
 import { createContainer } from '../log/containers.ts'
 import { consumerOf, queueOf } from '../store/contract.ts'
@@ -71,6 +72,7 @@ const clock = createManualClock(nowMs)
 function createProcess(store: Store): Core {
   const core = createContainer(store, { clock })
   const bus = {
+    ...silentBus,
     groupChanged: async (name: string) => {
       await rebalance(core, name)
     },

@@ -5,6 +5,7 @@ import { register } from '../../core/client/register.ts'
 import type { Core } from '../../core/core.ts'
 import { expireMembers } from '../../core/group/expire.ts'
 import type { Store } from '../../core/store.ts'
+import { silentBus } from '../../functions/edge/bus.ts'
 import { explore } from '../core/explore.ts'
 import { intercept, scriptStore } from '../core/scripted-store.ts'
 import { createContainer } from '../log/containers.ts'
@@ -39,7 +40,7 @@ describe('the members of a group', () => {
 
   const core = (through = store): Core => {
     const groupChanged = async (name: string) => void announced.push(name)
-    return Object.assign(createContainer(through, { clock }), { bus: { groupChanged } })
+    return Object.assign(createContainer(through, { clock }), { bus: { ...silentBus, groupChanged } })
   }
   const silentSince = (consumerId: number, heartbeatAtMs: number) => store.heartbeat(consumerId, heartbeatAtMs)
   const expire = async (through = store) => expireMembers(await lookedBefore(core(through), store), await read(store))

@@ -109,12 +109,13 @@ function createContainer(endpoint: string, clock: Clock, { announces }: { announ
       },
     { step: 'initialize' },
   )
+  const say = async () => note('bus', 'events:PutEvents')
   const core = createCore({
     store: openDynamoStore({ client, ...tables }),
     clock,
     random: Math.random,
     newId: () => crypto.randomUUID(),
-    bus: announces ? { groupChanged: async () => note('bus', 'events:PutEvents') } : silentBus,
+    bus: announces ? { groupChanged: say, tell: say } : silentBus,
     settings: { ...defaultSettings, pollHoldMs: 0, topicCacheMs: 0, groupCacheMs: 0 },
   })
   return { core, used, partitions }

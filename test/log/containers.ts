@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../../core/protocol/clock.ts'
 import type { PublishRequest, PublishResponse } from '../../core/protocol/publish.ts'
 import type { BatchMessage } from '../../core/protocol/pull.ts'
 import type { Store } from '../../core/store.ts'
+import { silentBus } from '../../functions/edge/bus.ts'
 import type { ReadMessage } from '../checker/history.ts'
 import { seededRandom } from '../support/random.ts'
 
@@ -20,7 +21,7 @@ export function createContainer(
     clock: options.clock ?? systemClock,
     random: seededRandom(options.seed ?? 1),
     newId: () => `id-${++ids}`,
-    bus: { groupChanged: async () => {} },
+    bus: silentBus,
     settings: { ...defaultSettings, topicCacheMs: 0, groupCacheMs: 0, ...options.settings },
   })
 }

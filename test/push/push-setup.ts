@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
-import type { Target } from '../../core/notify/target.ts'
+import { freshState, type Target } from '../../core/notify/target.ts'
 import { createPush, type Post, type PushDeps } from '../../functions/edge/push.ts'
 import { createRunningClock } from '../support/manual-clock.ts'
 import { openSender, secret, serveHttp } from '../webhook/hooks.ts'
@@ -119,7 +119,9 @@ export function targetAt(url: string, more: Partial<Target> = {}): Target {
     url,
     secrets: [secret],
     createdAtMs: 0,
-    state: { failures: 0, isDisabled: false },
+    minGapMs: 100,
+    revision: 1,
+    state: freshState,
     ...more,
   }
 }

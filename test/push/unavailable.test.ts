@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, suite, test } from 'node:test'
+import { freshState } from '../../core/notify/target.ts'
 import { openSender, serveHttp, until } from '../webhook/hooks.ts'
 import { bodies, done, pushOf, type Reply, serveTarget, setUp, targetAt } from './push-setup.ts'
 
@@ -64,7 +65,7 @@ suite('a target that takes nothing', () => {
     let isAway = true
     const target = await serveTarget(() => (isAway ? 503 : done))
     const push = pushOf(service)
-    const failing = targetAt(target.url, { state: { failures: 7, isDisabled: false } })
+    const failing = targetAt(target.url, { state: { ...freshState, failures: 7 } })
     const run = () => push.run('', { target: failing })
     for (let hour = 0; hour < 50; hour++) {
       const { handled, failed, unavailable } = await run()

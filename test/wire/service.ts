@@ -10,6 +10,7 @@ import { type Endpoint, type EndpointName, endpoints, type FunctionName } from '
 import { limits } from '../../core/protocol/limits.ts'
 import type { Store } from '../../core/store.ts'
 import { adminOptions, adminRoutes } from '../../functions/edge/admin-routes.ts'
+import { silentBus } from '../../functions/edge/bus.ts'
 import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-routes.ts'
 import { type HttpHandler, httpHandler } from '../../functions/edge/http.ts'
 import { publishRoutes } from '../../functions/edge/publish-routes.ts'
@@ -68,6 +69,7 @@ export function openService(options: ServiceOptions = {}): Service {
     random: seededRandom(1),
     newId: () => `id-${++ids}`,
     bus: {
+      ...silentBus,
       async groupChanged(groupName) {
         groupHasChanged(core, groupName)
         await bus.groupChanged(groupName)

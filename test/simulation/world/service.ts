@@ -6,6 +6,7 @@ import { type Endpoint, type EndpointName, endpoints } from '../../../core/proto
 import { StoreError } from '../../../core/store.ts'
 import { tick } from '../../../core/tick.ts'
 import { adminOptions, adminRoutes } from '../../../functions/edge/admin-routes.ts'
+import { silentBus } from '../../../functions/edge/bus.ts'
 import { consumeOptions, consumeRoutes } from '../../../functions/edge/consume-routes.ts'
 import { type HttpHandler, httpHandler } from '../../../functions/edge/http.ts'
 import { publishRoutes } from '../../../functions/edge/publish-routes.ts'
@@ -103,6 +104,7 @@ export function createService(deps: ServiceDeps, options: ServiceOptions): Servi
       await rebalance(core(), groupName)
     })
     return {
+      ...silentBus,
       async groupChanged(groupName) {
         groupHasChanged(core(), groupName)
         await bus.groupChanged(groupName)
@@ -113,6 +115,7 @@ export function createService(deps: ServiceDeps, options: ServiceOptions): Servi
   /** EventBridge: takes an event at once or not at all, and invokes a function, again if that fails, sometimes twice. */
   function busFrom(process: SimProcess): Bus {
     return {
+      ...silentBus,
       groupChanged: groupName =>
         new Promise(resolve => {
           if (!dice.chance(weather.lostEvents)) invoke(groupName, 2)
