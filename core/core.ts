@@ -9,7 +9,8 @@ import { createLogReader, type LogReader } from './log/read.ts'
 import { readHeads } from './log/resume.ts'
 import { createLru } from './lru.ts'
 import type { Group, Subscription, TopicSnapshot } from './model.ts'
-import type { Notice } from './notices.ts'
+import type { Notice, QueueOfTopic } from './notices.ts'
+import { createAnnouncer } from './notify/announce.ts'
 import type { Clock } from './protocol/clock.ts'
 import { createSnapshots, type Snapshots } from './snapshots.ts'
 import type { Store } from './store.ts'
@@ -78,6 +79,8 @@ export type Core = CoreDeps & {
   findEnd: (topicName: string, queueId: number) => Promise<number>
   reader: LogReader
   arrivals: Arrivals
+  /** Says that a queue of a topic with hints has got messages. Never rejects. */
+  announce: (queue: QueueOfTopic) => Promise<void>
   topics: Remembered<TopicSnapshot>
   groups: Remembered<Group>
   /** What groups subscribe to. */
@@ -127,6 +130,7 @@ export function createCore(deps: CoreDeps): Core {
   const core: Core = {
     ...deps,
     arrivals,
+    announce: createAnnouncer(clock, { tell: notice => core.bus.tell(notice) }),
     groups,
     subEnvs: remember(clock, settings.groupCacheMs, name => readSubEnvs({ store }, name)),
     subscriptions: remember(clock, settings.groupCacheMs, name => store.readSubscriptions(name)),

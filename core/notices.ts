@@ -14,4 +14,9 @@ export type Notice =
   | ({ type: 'QueueAppended' | 'QueueBusy' } & QueueOfTopic)
   | { type: 'TargetTest'; target: TargetRef; deliveryId: string }
 
-export type QueueOfTopic = { topicName: string; queueId: number }
+export type QueueOfTopic = {
+  topicName: string
+  queueId: number
+  /** It has messages that are due now, whatever its group's settings delay. */
+  isDue?: boolean
+}

@@ -51,11 +51,28 @@ export async function publishTo(
     ...stored.flatMap(s => s.runs),
     ...refusals.map(r => ({ first: r.index, count: 1, error: r.error })),
   ]
+  await announce(core, snapshot, request, runs)
   return answer(
     core,
     runs,
     stored.some(s => s.isRetryable),
     request.publishId != null,
+  )
+}
+
+/** Also what an earlier attempt has stored: it may have died before it could say so. */
+async function announce(
+  core: Core,
+  { topic, notifies }: TopicSnapshot,
+  { msgs }: InternalRequest,
+  runs: readonly PublishRun[],
+): Promise<void> {
+  if (notifies.length === 0) return
+  // A dead letter that somebody has resent waits for nothing.
+  const isDue = topic.failOf !== undefined && msgs?.some(({ retryCount }) => !retryCount)
+  const queueIds = new Set(runs.flatMap(({ queueId }) => queueId ?? []))
+  await Promise.all(
+    Array.from(queueIds, queueId => core.announce({ topicName: topic.name, queueId, ...(isDue && { isDue }) })),
   )
 }
 

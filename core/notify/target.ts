@@ -39,7 +39,7 @@ export type TargetSettings = {
 export type TargetState = {
   /** When a hint was sent last. */
   sentAtMs?: number
-  pending: number[]
+  pending: PendingQueue[]
   wakeAtMs?: number
   delivery?: { deliveryId: string; queueIds: number[]; wakeAtMs?: number }
   /** How often it has failed in a row. */
@@ -50,6 +50,12 @@ export type TargetState = {
   disabledBy?: 'operator' | 'failures'
   disabledAtMs?: number
 }
+
+/**
+ * A queue that is to be told of. Its messages become due from `dueAtMs` to `lastDueAtMs`, which are the same where nothing
+ * delays them.
+ */
+export type PendingQueue = { queueId: number; dueAtMs: number; lastDueAtMs: number }
 
 /** A request to a target, and what has become of it; kept for `deliveriesKeptMs`. */
 export type Delivery = {

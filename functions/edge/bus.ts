@@ -1,26 +1,53 @@
-import { EventBridgeClient, PutEventsCommand } from '@aws-sdk/client-eventbridge'
+import { EventBridgeClient, PutEventsCommand, type PutEventsRequestEntry } from '@aws-sdk/client-eventbridge'
 import type { Bus } from '../../core/core.ts'
 import { logError } from './log.ts'
 
-/** What the service says on its bus, and the rule in `lib` listens for. */
+/** What the service says on its bus, and the rules in `lib` listen for. */
 export const eventSource = 'pmq'
 export const groupChangedType = 'GroupChanged'
 export type GroupChangedDetail = { groupName: string }
 
+/** So many events a request may have. */
+const maxEntries = 10
+/** Somebody waits for an answer meanwhile, and word that is lost costs time only. */
+const patience = { connectionTimeout: 1_000, requestTimeout: 2_000, throwOnRequestTimeout: true }
+
 /**
- * Says on EventBridge what has happened. Word that could not be sent costs time only: the tick finds the group within a
- * minute. So a failure is logged and does not fail the request that it belongs to.
+ * Says on EventBridge what has happened. Word that could not be sent costs time only: the tick finds what was missed. So a
+ * failure is logged and does not fail the request that it belongs to. What is said in one turn goes in one request.
  */
 export function createEventBridgeBus(busName: string): Bus {
-  const client = new EventBridgeClient({})
-  async function say(DetailType: string, detail: object): Promise<void> {
-    const entry = { EventBusName: busName, Source: eventSource, DetailType, Detail: JSON.stringify(detail) }
+  const client = new EventBridgeClient({ maxAttempts: 2, requestHandler: patience })
+  let waiting: { entry: PutEventsRequestEntry; sent: () => void }[] = []
+
+  function flush(): void {
+    const taken = waiting
+    waiting = []
+    for (let i = 0; i < taken.length; i += maxEntries) void send(taken.slice(i, i + maxEntries))
+  }
+
+  async function send(some: typeof waiting): Promise<void> {
+    const Entries = some.map(({ entry }) => entry)
     try {
-      const { FailedEntryCount, Entries } = await client.send(new PutEventsCommand({ Entries: [entry] }))
-      if (FailedEntryCount) throw new Error(`EventBridge refused the event: ${Entries?.[0]?.ErrorCode}`)
+      const answer = await client.send(new PutEventsCommand({ Entries }))
+      const refusal = answer.Entries?.find(({ ErrorCode }) => ErrorCode !== undefined)
+      if (refusal) throw new Error(`EventBridge refused ${answer.FailedEntryCount} events: ${refusal.ErrorCode}`)
     } catch (error) {
-      logError('the bus could not be told', { type: DetailType, detail: JSON.stringify(detail) }, error)
+      const [first] = Entries
+      logError(
+        'the bus could not be told',
+        { type: first?.DetailType, detail: first?.Detail, events: some.length },
+        error,
+      )
     }
+    for (const { sent } of some) sent()
+  }
+
+  function say(DetailType: string, detail: object): Promise<void> {
+    const entry = { EventBusName: busName, Source: eventSource, DetailType, Detail: JSON.stringify(detail) }
+    const { promise, resolve } = Promise.withResolvers<void>()
+    if (waiting.push({ entry, sent: resolve }) === 1) queueMicrotask(flush)
+    return promise
   }
 
   return {
@@ -31,6 +58,3 @@ export function createEventBridgeBus(busName: string): Bus {
     tell: ({ type, ...detail }) => say(type, detail),
   }
 }
-
-/** For a function that announces nothing. */
-export const silentBus: Bus = { groupChanged: async () => {}, tell: async () => {} }

@@ -3,8 +3,8 @@ import { type Core, type CoreDeps, createCore, defaultSettings } from '../../cor
 import { systemClock } from '../../core/protocol/clock.ts'
 import { createClient } from '../../store/dynamo/client.ts'
 import { openDynamoStore } from '../../store/dynamo/open.ts'
-import { createEventBridgeBus, silentBus } from './bus.ts'
 import { type Environment, envNames, requireEnv } from './env.ts'
+import { createLazyBus, silentBus } from './lazy-bus.ts'
 
 /** 72 random bits: as unique as a batch needs to be told from those around it, in twelve characters. */
 export const newId = () => randomBytes(9).toString('base64url')
@@ -22,7 +22,7 @@ export function coreFromEnv(env: Environment, reports: Pick<CoreDeps, 'onDeadLet
     clock: systemClock,
     random: Math.random,
     newId,
-    bus: busName ? createEventBridgeBus(busName) : silentBus,
+    bus: busName ? createLazyBus(busName) : silentBus,
     settings: {
       ...defaultSettings,
       timeZone: env[envNames.timeZone] || defaultSettings.timeZone,

@@ -6,6 +6,8 @@ export const envNames = {
   logTable: 'PMQ_LOG_TABLE',
   registryTable: 'PMQ_REGISTRY_TABLE',
   bus: 'PMQ_BUS',
+  /** URL of the queue of the notify function's jobs. */
+  jobQueue: 'PMQ_JOB_QUEUE',
   /** What metrics name as their service: one stack of several. */
   serviceName: 'PMQ_SERVICE_NAME',
   /** IANA name of the zone in which PMQ's clients are told times. Default UTC. */

@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '../../core/protocol/clock.ts'
 import type { PublishRequest, PublishResponse } from '../../core/protocol/publish.ts'
 import type { BatchMessage } from '../../core/protocol/pull.ts'
 import type { Store } from '../../core/store.ts'
-import { silentBus } from '../../functions/edge/bus.ts'
+import { silentBus } from '../../functions/edge/lazy-bus.ts'
 import type { ReadMessage } from '../checker/history.ts'
 import { seededRandom } from '../support/random.ts'
 

@@ -39,13 +39,19 @@ export function createLambdaClient(options: LambdaClientOptions = {}): LambdaCli
   })
 }
 
-/** Invokes by a client that `createLambdaClient` has made. */
-export function createInvoke(client: LambdaClient): Invoke {
+/**
+ * Invokes by a client that `createLambdaClient` has made. `Event`: Lambda takes the event, and runs the function later; what is
+ * returned then is nothing.
+ */
+export function createInvoke(
+  client: LambdaClient,
+  InvocationType: 'RequestResponse' | 'Event' = 'RequestResponse',
+): Invoke {
   return async ({ functionName, payload, timeoutMs, signal }) => {
     const timeUp = AbortSignal.timeout(timeoutMs)
     const command = new InvokeCommand({
       FunctionName: functionName,
-      InvocationType: 'RequestResponse',
+      InvocationType,
       Payload: Buffer.from(payload),
     })
     try {
