@@ -11,6 +11,7 @@ import { createLru } from './lru.ts'
 import type { Group, Subscription, TopicSnapshot } from './model.ts'
 import type { Notice, QueueOfTopic } from './notices.ts'
 import { createAnnouncer } from './notify/announce.ts'
+import { publicTargets, type TargetPolicy } from './notify/network-policy.ts'
 import type { Clock } from './protocol/clock.ts'
 import { createSnapshots, type Snapshots } from './snapshots.ts'
 import type { Store } from './store.ts'
@@ -37,6 +38,7 @@ export type Settings = {
   handoverTimeoutMs: number
   /** Whether consumers may belong to sub-environments, which have copies of the groups that they join. */
   subEnvironments: boolean
+  targets: TargetPolicy
   /** How old a topic, or a group's versions, may be when a request uses them. */
   topicCacheMs: number
   groupCacheMs: number
@@ -52,6 +54,7 @@ export const defaultSettings: Settings = {
   sessionTimeoutMs: 30_000,
   handoverTimeoutMs: 60_000,
   subEnvironments: false,
+  targets: { network: publicTargets, functions: [] },
   topicCacheMs: 2_000,
   groupCacheMs: 1_000,
   batchCacheTextLength: 32 * 1024 * 1024,

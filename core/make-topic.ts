@@ -20,7 +20,7 @@ export async function makeTopic(
   for (let from = maxQueuesAtOnce; from < queueCount; from += maxQueuesAtOnce) {
     await core.store.addQueues(fields.name, queues.slice(from, from + maxQueuesAtOnce))
   }
-  return { topic, queues, groupNames: [] }
+  return { topic, queues, groupNames: [], notifies: [] }
 }
 
 export const removedLately = (topicName: string) =>

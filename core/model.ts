@@ -43,8 +43,8 @@ export type Queue = {
   checkpoint: number
 }
 
-/** A topic with its queues in order of creation, and the groups that subscribe to it. */
-export type TopicSnapshot = { topic: Topic; queues: Queue[]; groupNames: string[] }
+/** A topic with its queues in order of creation, the groups that subscribe to it, and those of them that have targets. */
+export type TopicSnapshot = { topic: Topic; queues: Queue[]; groupNames: string[]; notifies: string[] }
 
 /**
  * How a group shares its queues out. `balanced`: among its members, who hold a queue for as long as they live. `claimed`:

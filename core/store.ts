@@ -16,6 +16,7 @@ import type {
   Topic,
   TopicSnapshot,
 } from './model.ts'
+import type { TargetStore } from './notify/port.ts'
 
 /**
  * The store port: what the core asks of a memory. Each operation is atomic and answers with an outcome; the algorithms
@@ -24,7 +25,7 @@ import type {
  * Any operation may throw a `StoreError`. After `unavailable` a write may have been applied, so that calling again may
  * answer `exists`, `not_a_member`, `conflict` or `fenced` for the caller's own write: take these as "done, maybe by me".
  */
-export interface Store extends LogStore, RegistryStore, AuditStore, FailedStore {
+export interface Store extends LogStore, RegistryStore, AuditStore, FailedStore, TargetStore {
   close(): Promise<void>
 }
 

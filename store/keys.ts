@@ -1,6 +1,7 @@
 import { monthOf, timeOf } from '../core/audit/records.ts'
 import type { FirstPlace } from '../core/failed/records.ts'
 import type { IdKind } from '../core/model.ts'
+import type { Delivery, TargetOwner, TargetRef } from '../core/notify/target.ts'
 
 /**
  * Where each record of the registry lives. Both stores use these keys; nothing else builds one.
@@ -24,6 +25,9 @@ import type { IdKind } from '../core/model.ts'
  * | awake group    | AWAKE            | group name      | consume, admin, tick        | tick                           |
  * | counter        | COUNTER#kind     | COUNTER         | admin, consume              | the same                       |
  * | audit entry    | AUDIT#yyyy-mm    | time and chance | admin                       | admin                          |
+ * | target         | TARGETS#owner    | name            | admin, notify               | the same, tick                 |
+ * | group's target | TARGETGROUPS     | group#name      | admin                       | tick                           |
+ * | delivery       | DELIVERIES#owner#name | time#id    | notify                      | admin                          |
  * | removed queue  | REMOVEDQUEUES    | id              | admin, in SQLite            | its upkeep                     |
  * | failed message | FAILED#group#topic | time#queue#offset | publish; admin: resend, drop | admin                     |
  *
@@ -33,6 +37,8 @@ export type Key = { pk: string; sk: string }
 
 /** What the sort keys of a group's subscriptions begin with. */
 export const subscriptionPrefix = 'SUB#'
+
+const ownerKey = (owner: TargetOwner) => (owner === 'alarms' ? 'ALARMS' : `GROUP#${owner.groupName}`)
 
 const digits = (id: number) => String(id).padStart(16, '0')
 
@@ -74,6 +80,18 @@ export const keys = {
 
   auditPartition: (month: string) => `AUDIT#${month}`,
   auditEntry: (entryId: string): Key => ({ pk: `AUDIT#${monthOf(timeOf(entryId))}`, sk: entryId }),
+
+  targetsPartition: (owner: TargetOwner) => `TARGETS#${ownerKey(owner)}`,
+  target: ({ owner, name }: TargetRef): Key => ({ pk: `TARGETS#${ownerKey(owner)}`, sk: name }),
+  targetGroupsPartition: 'TARGETGROUPS',
+  targetOfGroup: (groupName: string, name: string): Key => ({ pk: 'TARGETGROUPS', sk: `${groupName}#${name}` }),
+  deliveriesPartition: ({ owner, name }: TargetRef) => `DELIVERIES#${ownerKey(owner)}#${name}`,
+  delivery: (ref: TargetRef, { atMs, deliveryId }: Pick<Delivery, 'atMs' | 'deliveryId'>): Key => ({
+    pk: `DELIVERIES#${ownerKey(ref.owner)}#${ref.name}`,
+    sk: `${digits(atMs)}#${deliveryId}`,
+  }),
+  /** What the sort keys of deliveries before a time are below. */
+  deliveriesBefore: (atMs: number) => digits(atMs),
 
   removedQueuesPartition: 'REMOVEDQUEUES',
   removedQueue: (queueId: number): Key => ({ pk: 'REMOVEDQUEUES', sk: digits(queueId) }),

@@ -31,6 +31,13 @@ export const localTargets: NetworkPolicy = {
   callbackNetworks: [],
 }
 
+/** What may become a target. */
+export type TargetPolicy = {
+  network: NetworkPolicy
+  /** Names or ARNs of the Lambda functions that this service may invoke. */
+  functions: readonly string[]
+}
+
 /** Where PMQ's clients listen for hints. */
 export const callbackPath = '/mq/client/notify'
 

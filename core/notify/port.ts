@@ -17,7 +17,7 @@ export interface TargetStore {
   listGroupsWithTargets(): Promise<string[]>
   /** Notes at a topic that one of its groups has targets, or has none: `TopicSnapshot.notifies` names those that have. */
   setNotifies(topicName: string, groupName: string, notifies: boolean): Promise<'set' | 'unknown_subscriber'>
-  /** Records what was sent; a repeat records it once. It is kept for `deliveriesKeptMs`; readers hide what has ended. */
+  /** Records what was sent; a repeat records it once. It is kept for `deliveriesKeptMs`, or longer. */
   addDelivery(ref: TargetRef, delivery: Delivery): Promise<void>
   /** What was sent to a target before a time, the newest first. */
   listDeliveries(ref: TargetRef, page: { beforeMs?: number; limit: number }): Promise<Delivery[]>

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { type Core, type CoreDeps, createCore, defaultSettings } from '../../core/core.ts'
+import { publicTargets, type TargetPolicy } from '../../core/notify/network-policy.ts'
 import { systemClock } from '../../core/protocol/clock.ts'
 import { createClient } from '../../store/dynamo/client.ts'
 import { openDynamoStore } from '../../store/dynamo/open.ts'
-import { type Environment, envNames, requireEnv } from './env.ts'
+import { type Environment, envNames, listOf, requireEnv } from './env.ts'
 import { createLazyBus, silentBus } from './lazy-bus.ts'
 
 /** 72 random bits: as unique as a batch needs to be told from those around it, in twelve characters. */
@@ -28,7 +29,17 @@ export function coreFromEnv(env: Environment, reports: Pick<CoreDeps, 'onDeadLet
       timeZone: env[envNames.timeZone] || defaultSettings.timeZone,
       pollHoldMs: Number(env[envNames.pollHoldMs] || defaultSettings.pollHoldMs),
       subEnvironments: env[envNames.subEnvironments] === '1',
+      targets: targetsFrom(env),
     },
     ...reports,
   })
+}
+
+function targetsFrom(env: Environment): TargetPolicy {
+  const ports = listOf(env[envNames.webhookPorts]).map(Number)
+  const callbackNetworks = listOf(env[envNames.callbackNetworks])
+  return {
+    network: { ...publicTargets, callbackNetworks, ...(ports.length > 0 && { ports }) },
+    functions: listOf(env[envNames.lambdaConsumers]),
+  }
 }

@@ -16,6 +16,12 @@ export const envNames = {
   pollHoldMs: 'PMQ_POLL_HOLD_MS',
   /** `1`: consumers may belong to sub-environments, which have copies of the groups that they join. Default: they do not. */
   subEnvironments: 'PMQ_SUB_ENVIRONMENTS',
+  /** Ports that webhooks may have, comma separated. Default 443,8443. */
+  webhookPorts: 'PMQ_WEBHOOK_PORTS',
+  /** Networks (CIDR) in which PMQ's clients are called back, comma separated. Default none. */
+  callbackNetworks: 'PMQ_CALLBACK_NETWORKS',
+  /** Lambda functions that may be invoked, comma separated: what a target has to be called. Default none. */
+  lambdaConsumers: 'PMQ_LAMBDA_CONSUMERS',
   /** Another DynamoDB than the region's. */
   dynamodbEndpoint: 'PMQ_DYNAMODB_ENDPOINT',
 } as const
@@ -27,6 +33,13 @@ export const metricNames = {
   stalledQueues: 'StalledQueues',
   deadLetters: 'DeadLetters',
 } as const
+
+/** Reads a list of what has no commas. */
+export const listOf = (text: string | undefined): string[] =>
+  (text ?? '')
+    .split(',')
+    .map(each => each.trim())
+    .filter(each => each !== '')
 
 export type Environment = Record<string, string | undefined>
 

@@ -13,6 +13,7 @@ import { createOffsets } from './offsets.ts'
 import { createRegistryContext } from './registry.ts'
 import { createRequests } from './requests.ts'
 import type { TableNames } from './tables.ts'
+import { createTargets } from './targets.ts'
 import { createTopics } from './topics.ts'
 
 export type DynamoStoreOptions = TableNames & {
@@ -41,6 +42,7 @@ export function openDynamoStore(options: DynamoStoreOptions): Store {
     ...createConsumers(registry),
     ...createAudit(registry),
     ...createFailed(registry),
+    ...createTargets(registry),
     async close() {
       client.destroy()
     },

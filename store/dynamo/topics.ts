@@ -214,6 +214,7 @@ export function createTopics({ requests, registryTable }: RegistryContext): Topi
         topic: topicOf(topic),
         queues: (kinds.QUEUE ?? []).map(queueOf),
         groupNames: (kinds.GROUP ?? []).map(item => strOf(item, 'groupName')),
+        notifies: (kinds.GROUP ?? []).filter(item => item.notifies).map(item => strOf(item, 'groupName')),
       }
     },
 

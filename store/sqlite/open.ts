@@ -6,6 +6,7 @@ import { createFailed } from './failed.ts'
 import { createGroups } from './groups.ts'
 import { createLog } from './log.ts'
 import { createRecords } from './records.ts'
+import { createTargets } from './targets.ts'
 import { createTopics } from './topics.ts'
 
 export type SqliteStore = Store & {
@@ -29,6 +30,7 @@ export function createSqliteStore(database: Database): SqliteStore {
     ...createConsumers(database, written, durable),
     ...createAudit(database, written, durable),
     ...createFailed(database, written, durable),
+    ...createTargets(database, written, durable),
     removeEnded: (nowMs, limit) => database.write(() => written.removeEnded(nowMs, limit)),
     close: async () => database.close(),
   }

@@ -125,7 +125,10 @@ export function createTopics(database: Database, written: Records, durable: Reco
         return {
           topic,
           queues: ofKind('QUEUE#').map(record => record.doc as Queue),
-          groupNames: ofKind('GROUP#').map(record => record.sk.slice('GROUP#'.length)),
+          groupNames: ofKind('GROUP#').map(groupNameOf),
+          notifies: ofKind('GROUP#')
+            .filter(({ doc }) => (doc as { notifies?: boolean }).notifies)
+            .map(groupNameOf),
         }
       }),
 
@@ -143,3 +146,5 @@ export function createTopics(database: Database, written: Records, durable: Reco
       }),
   }
 }
+
+const groupNameOf = ({ sk }: { sk: string }) => sk.slice('GROUP#'.length)

@@ -1,8 +1,8 @@
+import { defaultSubscription } from '../../core/admin/subscriptions.ts'
 import type { Subscription, Topic } from '../../core/model.ts'
 import { dueOf } from '../../core/notify/due.ts'
 import { endStep, hintStep, type Step, wakeStep } from '../../core/notify/steps.ts'
 import { freshState, type Target } from '../../core/notify/target.ts'
-import { defaultSubscription } from '../../core/admin/subscriptions.ts'
 import { seededRandom } from '../support/random.ts'
 
 /** A message that was appended, and when it is due. */

@@ -138,7 +138,7 @@ export function topicContract({ store, unique }: ContractScene): void {
       assert.equal(await read(), undefined)
       const later = heir(100_000 + nameRestMs)
       assert.equal(await store().createTopic(later, [queueOf(name, 7)]), 'created')
-      assert.deepEqual(await read(), { topic: later, queues: [queueOf(name, 7)], groupNames: [] })
+      assert.deepEqual(await read(), { topic: later, queues: [queueOf(name, 7)], groupNames: [], notifies: [] })
       assert.equal(await store().createSubscription(subscriptionOf(groupName, name)), 'created')
     })
 

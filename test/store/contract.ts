@@ -21,6 +21,7 @@ import { failedContract } from './contract-failed.ts'
 import { groupContract } from './contract-groups.ts'
 import { memberContract } from './contract-members.ts'
 import { queueContract } from './contract-queues.ts'
+import { targetsContract } from './contract-targets.ts'
 import { topicContract } from './contract-topics.ts'
 import { sameAnswers } from './equivalence.ts'
 
@@ -289,7 +290,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
         const queues = Array.from({ length: maxQueuesAtOnce }, (_, i) => queueOf(name, i + 1))
         assert.equal(await store.createTopic(topicOf(name), queues), 'created')
         assert.equal(await store.createTopic(topicOf(name, { topicId: 8 }), [queueOf(name, 500)]), 'exists')
-        assert.deepEqual(await store.readTopic(name), { topic: topicOf(name), queues, groupNames: [] })
+        assert.deepEqual(await store.readTopic(name), { topic: topicOf(name), queues, groupNames: [], notifies: [] })
         assert.equal(await store.readTopic(`${name}-unknown`), undefined)
       })
 
@@ -731,6 +732,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
 
     const scene: ContractScene = { store: () => store, unique }
     auditContract(scene)
+    targetsContract(scene)
     queueContract(scene)
     topicContract(scene)
     groupContract(scene)
