@@ -14,6 +14,7 @@ import * as membership from '../core/protocol/membership.ts'
 import * as meta from '../core/protocol/meta.ts'
 import * as publish from '../core/protocol/publish.ts'
 import * as pull from '../core/protocol/pull.ts'
+import * as targets from '../core/protocol/targets.ts'
 import * as tool from '../core/protocol/tool.ts'
 
 /** Where the document is kept. A test fails when it is not what `renderOpenApi` would write. */
@@ -21,7 +22,7 @@ export const openApiFile = new URL('../docs/openapi.json', import.meta.url)
 
 /** The exported schemas of the protocol, by name: the components of the document. */
 const schemas = Object.fromEntries(
-  [publish, membership, pull, commit, failures, failed, claims, meta, tool, admin, audit].flatMap(module =>
+  [publish, membership, pull, commit, failures, failed, claims, meta, tool, admin, audit, targets].flatMap(module =>
     Object.entries<unknown>(module)
       .filter((entry): entry is [string, v.GenericSchema] => isSchema(entry[1]))
       .map(([name, schema]): [string, v.GenericSchema] => [capitalized(name), schema]),

@@ -66,6 +66,8 @@ export type CoreDeps = {
   random: () => number
   /** A new unique id, short since batches store it. */
   newId: () => string
+  /** A new secret of Standard Webhooks: `whsec_` and base64 of random bytes. */
+  newSecret: () => string
   bus: Bus
   settings: Settings
   /** Hears of messages that have become dead letters, so that somebody looks at them. One may be told of twice. */

@@ -6,7 +6,7 @@ import { systemClock } from '../../core/protocol/clock.ts'
 import { tick } from '../../core/tick.ts'
 import { adminOptions, adminRoutes } from '../../functions/edge/admin-routes.ts'
 import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-routes.ts'
-import { newId } from '../../functions/edge/core.ts'
+import { newId, newSecret } from '../../functions/edge/core.ts'
 import { httpHandler } from '../../functions/edge/http.ts'
 import { silentBus } from '../../functions/edge/lazy-bus.ts'
 import { logError } from '../../functions/edge/log.ts'
@@ -56,6 +56,7 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
     clock: systemClock,
     random: Math.random,
     newId,
+    newSecret,
     bus: {
       ...silentBus,
       async groupChanged(groupName) {

@@ -10,6 +10,7 @@ import { unhandledTopics } from '../group/unhandled.ts'
 import type { Consumer, GroupSnapshot, Member, QueueOffset, Subscription } from '../model.ts'
 import type { GroupQueueView, GroupView, SubscriptionView } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
+import { viewTarget } from './target-view.ts'
 
 /** A group that has to exist. */
 export async function requireGroup(core: Core, groupName: string): Promise<GroupSnapshot> {
@@ -37,9 +38,10 @@ export async function getGroup(core: Core, groupName: string): Promise<GroupView
   for (const { topicName, queueId } of offsets) {
     if (!ends.has(queueId)) ends.set(queueId, core.findEnd(topicName, queueId))
   }
-  const [consumers, queues] = await Promise.all([
+  const [consumers, queues, targets] = await Promise.all([
     core.store.readConsumers(members.map(member => member.consumerId)),
     Promise.all(offsets.map(async offset => viewQueue(core, snapshot, offset, (await ends.get(offset.queueId)) ?? 1))),
+    core.store.readTargets({ groupName: snapshot.group.name }),
   ])
   const able = selectMembers(snapshot)
   const { name, mode, allowedIps, deniedIps, maxConsumers, origin, rbVersion, metaVersion, version } = group
@@ -58,6 +60,9 @@ export async function getGroup(core: Core, groupName: string): Promise<GroupView
     unhandledTopics: unhandledTopics(snapshot),
     members: members.map(member => viewMember(member, able.includes(member), consumers)),
     queues,
+    targets: targets
+      .map(viewTarget)
+      .map(({ name, kind, delivers, state }) => ({ name, kind, delivers, status: state.status })),
   }
 }
 

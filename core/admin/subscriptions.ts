@@ -4,6 +4,7 @@ import { alignCopies } from '../group/copies.ts'
 import { failTopicName, hasFailTopics, lacksFailTopic, openFailTopic } from '../group/fail-topics.ts'
 import { addFailTopic, addSubscription, endSubscription, settingsOf } from '../group/subscriptions.ts'
 import type { GroupSnapshot, SubscriptionSettings, TopicSnapshot } from '../model.ts'
+import { alignNotifies } from '../notify/align.ts'
 import type { GroupView, SubscribeRequest } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
 import { getGroup, requireGroup } from './group-view.ts'
@@ -63,6 +64,7 @@ export async function subscribe(
   if (outcome === 'unknown_topic') {
     throw new PmqError('conflict', `topic ${topicName} or its fail topic is being removed: remove it, or try again`)
   }
+  await alignNotifies(core, groupName)
   await passOn(core, groupName, topicName)
   return getGroup(core, groupName)
 }

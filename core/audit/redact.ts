@@ -22,7 +22,15 @@ function redact(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(redact)
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value)
-  return Object.fromEntries(entries.map(([field, held]) => [field, isSecret(field) ? redacted : redact(held)]))
+  return Object.fromEntries(entries.map(([field, held]) => [field, show(field, held)]))
+}
+
+function show(field: string, held: unknown): unknown {
+  // Which secret it is says nothing of it.
+  if (isSecret(field) && field !== 'secretId') return redacted
+  // Many a webhook's URL has its secret in the query.
+  if (field === 'url' && typeof held === 'string') return held.replace(/\?.*$/s, `?${redacted}`)
+  return redact(held)
 }
 
 /** As much as is sure to fit: as a text within JSON, each quote and backslash takes twice its room. */

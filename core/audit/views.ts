@@ -1,9 +1,12 @@
 import { listFailed } from '../admin/failed.ts'
 import { readWorking } from '../admin/group-view.ts'
+import { viewTarget } from '../admin/target-view.ts'
 import { isName, readGroup } from '../client/find.ts'
 import type { Core } from '../core.ts'
 import { originOf } from '../group/fail-topics.ts'
 import type { Group, GroupSnapshot, QueueOffset, Subscription } from '../model.ts'
+import { readTarget } from '../notify/change-target.ts'
+import type { TargetOwner } from '../notify/target.ts'
 import type { Selection } from '../protocol/admin.ts'
 import type { Audited } from '../protocol/endpoints.ts'
 import { PmqError } from '../protocol/errors.ts'
@@ -12,8 +15,8 @@ import { PmqError } from '../protocol/errors.ts'
 export type ActNames = { parameters: Record<string, string>; request: unknown }
 
 type AuditedThing = {
-  /** What the entries are found by: `topic` or `group`, which the act names. */
-  of: 'topic' | 'group'
+  /** What the entries are found by: what the act names, of these. */
+  of: 'topic' | 'group' | 'target'
   /**
    * What is there of it, without secrets and messages. Undefined: nothing. Names that users give are values, never fields:
    * see `redact.ts`. Reads what it needs anew: one read of the topic or the group, for broadcast groups one for each copy.
@@ -46,8 +49,21 @@ export const auditedThings: Record<Audited, AuditedThing> = {
       offsets: await viewOffsets(core, snapshot, isOf((request as { of: Selection }).of)),
     })),
   },
+  target: {
+    of: 'group',
+    view: (core, { name: groupName, parameters }) => viewTargetOf(core, { groupName }, parameters),
+  },
+  alarmTarget: { of: 'target', view: (core, { parameters }) => viewTargetOf(core, 'alarms', parameters) },
   // Which of them the act is about, and why, says its request.
   failedMessages: { of: 'group', view: (core, { name, parameters }) => viewFailed(core, name, parameters.topicName) },
+}
+
+async function viewTargetOf(core: Core, owner: TargetOwner, { targetName = '' }: Record<string, string>) {
+  if ((owner !== 'alarms' && !isName(owner.groupName)) || !isName(targetName)) return undefined
+  const target = await readTarget(core, { owner, name: targetName })
+  if (!target) return undefined
+  const { secrets, ...view } = viewTarget(target)
+  return { ...view, signedBy: secrets.map(({ secretId }) => secretId) }
 }
 
 /** How many there are of each state, of the newest 1,000: some 250 read units for records of 1 KB. */

@@ -2,7 +2,7 @@ import { type Core, groupHasChanged } from '../core.ts'
 import type { Group, GroupCopy, GroupSnapshot, Member, Origin } from '../model.ts'
 import { StoreError } from '../store.ts'
 import { alignWith } from './align.ts'
-import { consumerCopyName, hasOwnOffsets } from './copy-names.ts'
+import { consumerCopyName, hasOwnOffsets, kindOf } from './copy-names.ts'
 import { originOf } from './fail-topics.ts'
 import { selectMembers } from './members.ts'
 import { endSubscription } from './subscriptions.ts'
@@ -134,6 +134,9 @@ export async function removeGroup(core: Core, groupName: string): Promise<'remov
     }
     const topics = new Set([...snapshot.subscriptions, ...snapshot.offsets].map(originOf))
     for (const topicName of topics) await endSubscription(core, snapshot, topicName)
+    if (kindOf(snapshot.group) === 'group') {
+      for (const target of await core.store.readTargets({ groupName })) await core.store.removeTarget(target)
+    }
     // Others may have put something there meanwhile.
     if (topics.size > 0 || snapshot.copies.length > 0) continue
     if ((await core.store.removeGroup(snapshot.group)) === 'conflict') continue

@@ -7,13 +7,15 @@ export type TargetRef = { owner: TargetOwner; name: string }
 /** Where a group's hints or messages are sent, or alarms. */
 export type Target = TargetRef &
   TargetSettings & {
-    /** `whsec_…`, of Standard Webhooks; several while they are rotated. They never leave after they were made. */
-    secrets: string[]
+    secrets: TargetSecret[]
     createdAtMs: number
     /** Rises with each change of anything of it, so that who changes it has seen what is there. */
     revision: number
     state: TargetState
   }
+
+/** `value`: `whsec_…`, of Standard Webhooks; several while they are rotated. It never leaves after it was made. */
+export type TargetSecret = { secretId: string; value: string; createdAtMs: number }
 
 export type TargetSettings = {
   /** `callback`: PMQ's own clients, at the address and port of which each consumer's name tells. */

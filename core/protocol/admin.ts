@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { name, text, wholeNumber } from './fields.ts'
 import { limits } from './limits.ts'
+import { targetDelivers, targetKind, targetStatus } from './targets.ts'
 
 export const createTopicRequest = v.strictObject({
   name,
@@ -177,6 +178,15 @@ export const groupView = v.object({
   unhandledTopics: v.array(v.string()),
   members: v.array(memberView),
   queues: v.array(groupQueueView),
+  /** What its hints or messages are sent to. */
+  targets: v.array(
+    v.object({
+      name: v.string(),
+      kind: targetKind,
+      delivers: targetDelivers,
+      status: targetStatus,
+    }),
+  ),
 })
 
 /** Which of a group's queues: all of them, those of a topic, or one. */

@@ -9,6 +9,7 @@ import * as membership from './membership.ts'
 import * as meta from './meta.ts'
 import * as publish from './publish.ts'
 import * as pull from './pull.ts'
+import { targetEndpoints } from './target-endpoints.ts'
 import * as tool from './tool.ts'
 
 /** The Lambda function that serves an endpoint: split by permission and traffic, not by route. */
@@ -43,6 +44,8 @@ export type Audited =
   | 'subscriptionWithOffsets'
   | 'offsets'
   | 'failedMessages'
+  | 'target'
+  | 'alarmTarget'
 
 const consumer = '/api/client/consumer'
 const toolPath = '/api/client/tool'
@@ -402,6 +405,7 @@ export const endpoints = {
     audits: 'offsets',
     summary: 'Start queues that were stopped.',
   },
+  ...targetEndpoints,
   listAudit: {
     method: 'GET',
     function: 'admin',

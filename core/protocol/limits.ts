@@ -78,6 +78,16 @@ export const limits = {
   /** Failed messages in one answer, and in one request that resends or drops; each is a write or two. */
   maxFailedPerPage: 100,
   maxFailedPerChange: 500,
+  /** Targets of a group, and of alarms; secrets of one while they are rotated. */
+  maxTargets: 10,
+  maxSecrets: 5,
+  /** An ARN of a Lambda function with a qualifier. */
+  maxFunctionNameLength: 170,
+  /** The least time between two hints, in milliseconds: an hour. */
+  maxTargetGapMs: 3_600_000,
+  maxDeliveriesPerPage: 100,
+  /** Queues that are told of when a target is enabled; the tick tells of the others. */
+  maxQueuesToldAtOnce: 100,
   /** Records of failed messages that one request looks at: some 250 read units, at 1 KB each. */
   maxFailedExamined: 1000,
 } as const

@@ -20,6 +20,7 @@ import type {
 import type { DropFailedRequest, ListFailedRequest, ResendFailedRequest } from '../../core/protocol/failed.ts'
 import type { HttpOptions, Routes } from './http.ts'
 import { logError } from './log.ts'
+import { targetRoutes } from './target-routes.ts'
 
 export const adminRoutes = {
   createTopic,
@@ -49,6 +50,7 @@ export const adminRoutes = {
   resetOffsets: (core, request: ResetRequest, { groupName = '' }) => resetOffsets(core, groupName, request),
   stopQueues: (core, request: ChangeStopRequest, { groupName = '' }) => changeStop(core, groupName, request, true),
   startQueues: (core, request: ChangeStopRequest, { groupName = '' }) => changeStop(core, groupName, request, false),
+  ...targetRoutes,
   listAudit,
 } satisfies Routes
 

@@ -10,6 +10,9 @@ import { createLazyBus, silentBus } from './lazy-bus.ts'
 /** 72 random bits: as unique as a batch needs to be told from those around it, in twelve characters. */
 export const newId = () => randomBytes(9).toString('base64url')
 
+/** 32 bytes, as long as the signature's own. */
+export const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
+
 /** What a function works with, once per container. A function that never changes a group has no bus. */
 export function coreFromEnv(env: Environment, reports: Pick<CoreDeps, 'onDeadLetters'> = {}): Core {
   const endpoint = env[envNames.dynamodbEndpoint]
@@ -23,6 +26,7 @@ export function coreFromEnv(env: Environment, reports: Pick<CoreDeps, 'onDeadLet
     clock: systemClock,
     random: Math.random,
     newId,
+    newSecret,
     bus: busName ? createLazyBus(busName) : silentBus,
     settings: {
       ...defaultSettings,

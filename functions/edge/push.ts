@@ -170,7 +170,15 @@ export function createPush(core: Core, deps: PushDeps) {
       return { outcome, ...('payload' in answer && { answer: answer.payload }) }
     }
     const { url = '', secrets } = target
-    const request = { url, secrets, deliveryId, body: text, timeoutMs, maxAnswerBytes, signal }
+    const request = {
+      url,
+      secrets: secrets.map(({ value }) => value),
+      deliveryId,
+      body: text,
+      timeoutMs,
+      maxAnswerBytes,
+      signal,
+    }
     const answer = await deps.sender.send(request)
     const outcome = outcomeOfWebhook(answer, call.messages)
     return { outcome, ...('status' in answer && { status: answer.status, answer: answer.body }) }

@@ -6,6 +6,7 @@ import type { Clock } from '../../core/protocol/clock.ts'
 import { type Endpoint, type EndpointName, endpoints } from '../../core/protocol/endpoints.ts'
 import { adminOptions, adminRoutes } from '../../functions/edge/admin-routes.ts'
 import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-routes.ts'
+import { newSecret } from '../../functions/edge/core.ts'
 import { httpHandler } from '../../functions/edge/http.ts'
 import { silentBus } from '../../functions/edge/lazy-bus.ts'
 import { publishRoutes } from '../../functions/edge/publish-routes.ts'
@@ -115,6 +116,7 @@ function createContainer(endpoint: string, clock: Clock, { announces }: { announ
     clock,
     random: Math.random,
     newId: () => crypto.randomUUID(),
+    newSecret,
     bus: announces ? { groupChanged: say, tell: say } : silentBus,
     settings: { ...defaultSettings, pollHoldMs: 0, topicCacheMs: 0, groupCacheMs: 0 },
   })

@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../../core/protocol/clock.ts'
 import type { PublishRequest, PublishResponse } from '../../core/protocol/publish.ts'
 import type { BatchMessage } from '../../core/protocol/pull.ts'
 import type { Store } from '../../core/store.ts'
+import { newSecret } from '../../functions/edge/core.ts'
 import { silentBus } from '../../functions/edge/lazy-bus.ts'
 import type { ReadMessage } from '../checker/history.ts'
 import { seededRandom } from '../support/random.ts'
@@ -21,6 +22,7 @@ export function createContainer(
     clock: options.clock ?? systemClock,
     random: seededRandom(options.seed ?? 1),
     newId: () => `id-${++ids}`,
+    newSecret,
     bus: silentBus,
     settings: { ...defaultSettings, topicCacheMs: 0, groupCacheMs: 0, ...options.settings },
   })

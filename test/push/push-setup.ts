@@ -110,6 +110,8 @@ export async function serveTarget(answer: (got: Got) => Reply | Promise<Reply>) 
   }
 }
 
+export const asSecret = (value: string) => ({ secretId: value.slice(6, 10), value, createdAtMs: 0 })
+
 export function targetAt(url: string, more: Partial<Target> = {}): Target {
   return {
     owner: { groupName: 'billing' },
@@ -117,7 +119,7 @@ export function targetAt(url: string, more: Partial<Target> = {}): Target {
     kind: 'webhook',
     delivers: 'messages',
     url,
-    secrets: [secret],
+    secrets: [asSecret(secret)],
     createdAtMs: 0,
     minGapMs: 100,
     revision: 1,

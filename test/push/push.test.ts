@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { afterEach, suite, test } from 'node:test'
 import { Webhook } from 'standardwebhooks'
 import { otherSecret, secret } from '../webhook/hooks.ts'
-import { bodies, done, pushOf, serveTarget, setUp, targetAt } from './push-setup.ts'
+import { asSecret, bodies, done, pushOf, serveTarget, setUp, targetAt } from './push-setup.ts'
 
 let scene: Awaited<ReturnType<typeof setUp>>
 afterEach(() => scene.service.close())
@@ -57,7 +57,7 @@ suite('a push', () => {
     const { service, publish } = await open()
     await publish(['a'])
     const target = await serveTarget(() => done)
-    await pushOf(service).run('', { target: targetAt(target.url, { secrets: [secret, otherSecret] }) })
+    await pushOf(service).run('', { target: targetAt(target.url, { secrets: [secret, otherSecret].map(asSecret) }) })
     const [{ text, headers } = assert.fail()] = target.got
     for (const known of [secret, otherSecret]) new Webhook(known).verify(text, headers as Record<string, string>)
     assert.throws(() => new Webhook(secret).verify(`${text} `, headers as Record<string, string>))

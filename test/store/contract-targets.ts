@@ -11,7 +11,7 @@ export const targetOf = (owner: TargetOwner, name: string, more: Partial<Target>
   delivers: 'hints',
   url: 'https://example.com/hook?a=ü',
   minGapMs: 100,
-  secrets: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'],
+  secrets: [{ secretId: 's', value: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', createdAtMs: 1 }],
   createdAtMs: 1_700_000_000_000,
   revision: 1,
   state: {

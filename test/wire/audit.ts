@@ -63,7 +63,58 @@ const makeReadOnly = async (service: Service) => {
   service.clock.advance(60_000)
 }
 
+const hook = { targetName: 'hook' }
+const url = 'https://example.com/hook'
+const makeHook = (service: Service) => service.call('putTarget', { url }, { ...g1, ...hook })
+const makeAlarmHook = (service: Service) => service.call('putAlarmTarget', { url }, hook)
+const status = (status: string, more: object = {}) => ({ state: { status, failures: 0, ...more } })
+const disabledByOperator = status('disabled', {
+  disabledBy: 'operator',
+  disabledAtMs: Date.UTC(2024, 0, 1, 12, 30, 15, 7),
+})
+const ofGroup = { parameters: { ...g1, ...hook }, entity: 'group:g1' }
+const ofAlarms = { parameters: hook, entity: 'target:hook' }
+/** Each that there is for targets of groups there is for targets of alarms. */
+const targetRows: Row[] = (
+  [
+    ['', makeHook, ofGroup],
+    ['Alarm', makeAlarmHook, ofAlarms],
+  ] as const
+).flatMap(([of, prepare, about]): Row[] => [
+  { act: `put${of}Target`, request: { url }, ...about, before: null, after: { name: 'hook', url } },
+  { act: `put${of}Target`, request: { url }, ...about, prepare, before: { url }, after: { url } },
+  { act: `remove${of}Target`, ...about, prepare, before: { name: 'hook', url }, after: null },
+  { act: `disable${of}Target`, ...about, prepare, before: status('active'), after: disabledByOperator },
+  {
+    act: `enable${of}Target`,
+    ...about,
+    async prepare(service) {
+      await prepare(service)
+      if (of) await service.call('disableAlarmTarget', undefined, hook)
+      else await service.call('disableTarget', undefined, { ...g1, ...hook })
+    },
+    before: disabledByOperator,
+    after: status('active'),
+  },
+  { act: `add${of}TargetSecret`, request: {}, ...about, prepare, before: { url }, after: { url } },
+  {
+    act: `remove${of}TargetSecret`,
+    ...about,
+    parameters: { ...about.parameters, secretId: 'id-5' },
+    async prepare(service) {
+      const [secret] = (await prepare(service)).secrets
+      assert.equal(secret?.secretId, 'id-5')
+      const target = { ...about.parameters, ...hook }
+      await (of ? service.call('addAlarmTargetSecret', {}, hook) : service.call('addTargetSecret', {}, target))
+    },
+    before: { url },
+    after: { url },
+  },
+  { act: `test${of}Target`, ...about, prepare, before: { url }, after: { url } },
+])
+
 const rows: Row[] = [
+  ...targetRows,
   {
     act: 'resendFailed',
     request: { of: 'all' },

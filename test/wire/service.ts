@@ -11,6 +11,7 @@ import { limits } from '../../core/protocol/limits.ts'
 import type { Store } from '../../core/store.ts'
 import { adminOptions, adminRoutes } from '../../functions/edge/admin-routes.ts'
 import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-routes.ts'
+import { newSecret } from '../../functions/edge/core.ts'
 import { type HttpHandler, httpHandler } from '../../functions/edge/http.ts'
 import { silentBus } from '../../functions/edge/lazy-bus.ts'
 import { publishRoutes } from '../../functions/edge/publish-routes.ts'
@@ -68,6 +69,7 @@ export function openService(options: ServiceOptions = {}): Service {
     clock,
     random: seededRandom(1),
     newId: () => `id-${++ids}`,
+    newSecret,
     bus: {
       ...silentBus,
       async groupChanged(groupName) {

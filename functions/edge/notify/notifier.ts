@@ -2,7 +2,7 @@ import { findTopicWith } from '../../../core/client/find.ts'
 import type { Core } from '../../../core/core.ts'
 import type { Subscription, Topic } from '../../../core/model.ts'
 import type { Notice, QueueOfTopic } from '../../../core/notices.ts'
-import { changeTarget, type Decided, readTarget } from '../../../core/notify/change-target.ts'
+import { type Decided, readTarget, stepTarget } from '../../../core/notify/change-target.ts'
 import { dueOf } from '../../../core/notify/due.ts'
 import { pushEndStep, pushStep, pushWakeStep } from '../../../core/notify/push-steps.ts'
 import { endStep, hintStep, type Step, wakeStep } from '../../../core/notify/steps.ts'
@@ -61,7 +61,7 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
   }
 
   async function hint(target: Target, queue: QueueOfTopic, topic: Topic, subscription: Subscription): Promise<void> {
-    const decided = await changeTarget(core, target, (each, nowMs) =>
+    const decided = await stepTarget(core, target, (each, nowMs) =>
       hintStep(each, dueOf(queue, topic, subscription, nowMs), nowMs, newDeliveryId),
     )
     await follow(decided)
@@ -87,7 +87,7 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
 
   async function ended(target: Target, decide: (target: Target, nowMs: number) => Step): Promise<void> {
     // As it was when the delivery began; whoever has changed it meanwhile makes the store answer with what is there.
-    const decided = await changeTarget(core, target, decide)
+    const decided = await stepTarget(core, target, decide)
     if (decided?.step.next?.disabledBy === 'failures') await deps.onDisabled(decided.target)
     await follow(decided)
   }
@@ -139,7 +139,7 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
     leftMs: number,
     decide: (target: Target, nowMs: number) => Step & { isDue: boolean },
   ): Promise<void> {
-    const decided = await changeTarget(core, read, decide)
+    const decided = await stepTarget(core, read, decide)
     await follow(decided)
     if (!decided?.step.isDue) return
     const { target } = decided
@@ -178,9 +178,7 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
       if (!target) return
       if (target.delivers === 'messages')
         return pushOn(target, [], leftMs, (each, nowMs) => pushWakeStep(each, job.wakeAtMs, nowMs))
-      await follow(
-        await changeTarget(core, target, (each, nowMs) => wakeStep(each, job.wakeAtMs, nowMs, newDeliveryId)),
-      )
+      await follow(await stepTarget(core, target, (each, nowMs) => wakeStep(each, job.wakeAtMs, nowMs, newDeliveryId)))
     },
   }
 }

@@ -49,7 +49,8 @@ export function createReach({ clock, sender, invokeAsync }: ReachDeps): Reach {
       return { outcome: 'failed', error, ...('retryAfterMs' in answer && { retryAfterMs: answer.retryAfterMs }) }
     }
     const { url = '', secrets } = target
-    const answer = await sender.send({ url, secrets, deliveryId, body, timeoutMs, maxAnswerBytes })
+    const values = secrets.map(({ value }) => value)
+    const answer = await sender.send({ url, secrets: values, deliveryId, body, timeoutMs, maxAnswerBytes })
     if (answer.outcome !== 'answered') return { outcome: 'failed', error: answer.error }
     const { status, retryAfterMs } = answer
     const seen = { status, answer: answer.body, ...(retryAfterMs !== undefined && { retryAfterMs }) }

@@ -79,6 +79,7 @@ export function createService(deps: ServiceDeps, options: ServiceOptions): Servi
       clock: process.clock,
       random: own.random,
       newId: () => `${process.name}-${++ids}`,
+      newSecret: () => 'whsec_',
       bus,
       settings: options.settings,
     })

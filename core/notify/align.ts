@@ -1,0 +1,22 @@
+import { isName } from '../client/find.ts'
+import type { Core } from '../core.ts'
+import { topicNamesOf } from '../group/fail-topics.ts'
+
+/**
+ * Has each topic of a group know whether the group has targets, so that publishers know it at no cost. Whoever makes or removes
+ * a target, or subscribes, first does that and then comes here: each looks for what the other has written, so the later one
+ * sees both. Only of a target that is made while the last other one is removed may an old answer be written last; the tick
+ * comes here again where it finds a group that was not told.
+ */
+export async function alignNotifies(core: Core, groupName: string): Promise<void> {
+  if (!isName(groupName)) return
+  const subscriptions = await core.store.readSubscriptions(groupName)
+  if (subscriptions.length === 0) return
+  const notifies = (await core.store.readTargets({ groupName })).length > 0
+  for (const topicName of subscriptions.flatMap(topicNamesOf)) {
+    const topic = await core.store.readTopic(topicName)
+    if (!topic || topic.notifies.includes(groupName) === notifies) continue
+    await core.store.setNotifies(topicName, groupName, notifies)
+    core.topics.forget(topicName)
+  }
+}
