@@ -12,11 +12,12 @@ type StartOptions = {
   dir: string
   sessionTimeout: number
   subEnvironments: boolean
+  allowLocalTargets: boolean
   template?: string
 }
 
 /** What is the template's to say where there is one. */
-const optionsOfHost = ['dir', 'sessionTimeout', 'subEnvironments']
+const optionsOfHost = ['dir', 'sessionTimeout', 'subEnvironments', 'allowLocalTargets']
 
 program
   .command('start')
@@ -30,6 +31,7 @@ program
     30,
   )
   .option('--sub-environments', 'give each sub-environment that consumers name a copy of the groups they join', false)
+  .option('--allow-local-targets', 'let targets be on this machine and in its networks, by http and at any port', false)
   .option('--template <path>', 'rehearse a synthesized stack (cdk.out, or a template in it) with its policies enforced')
   .addHelpText(
     'after',
@@ -44,10 +46,11 @@ async function start(options: StartOptions, command: Command): Promise<void> {
   await rehearse(options.template, options.port)
 }
 
-async function startOnFolder({ port, dir, sessionTimeout, subEnvironments }: StartOptions): Promise<void> {
+async function startOnFolder(options: StartOptions): Promise<void> {
+  const { port, dir, sessionTimeout, subEnvironments, allowLocalTargets } = options
   const failure = Promise.withResolvers<Error>()
   const opened = await openStore(resolve(dir), failure.resolve)
-  const settings = { port, sessionTimeoutMs: sessionTimeout * 1000, subEnvironments }
+  const settings = { port, sessionTimeoutMs: sessionTimeout * 1000, subEnvironments, allowLocalTargets }
   const host = await atPort(port, () => startHost(opened, settings))
   console.log(`PMQ Serverless listens on ${host.url}; everything is kept in ${host.place}
 

@@ -3,10 +3,12 @@ import type { Table } from 'aws-cdk-lib/aws-dynamodb'
 import { EventBus, Rule, Schedule } from 'aws-cdk-lib/aws-events'
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam'
+import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { Construct } from 'constructs'
 import { envNames } from '../functions/edge/env.ts'
 import { Alarms, serviceName } from './alarms.ts'
 import { Api } from './api.ts'
+import { NotifyJobs, notifyTimeout } from './notify-jobs.ts'
 import { ServiceFunction } from './service-function.ts'
 import { Tables } from './tables.ts'
 
@@ -26,6 +28,23 @@ export type PmqProps = {
    * @default false
    */
   subEnvironments?: boolean
+  /**
+   * Lambda functions that groups' targets may invoke. A target names one by its ARN, which the stack's outputs and
+   * `functionArn` give.
+   * @default - none
+   */
+  lambdaConsumers?: IFunction[]
+  /**
+   * Networks (CIDR) of PMQ's own clients, which are called back at `http://{ip}:{port}/mq/client/notify`. The notify function
+   * reaches only what is public.
+   * @default - none
+   */
+  callbackNetworks?: string[]
+  /**
+   * Ports that webhooks may have.
+   * @default [443, 8443]
+   */
+  webhookPorts?: number[]
 }
 
 /** API Gateway gives a function 30 seconds at most; what runs longer answers nobody. */
@@ -34,7 +53,7 @@ const apiTimeout = Duration.seconds(29)
 const maxPollHoldMs = 20_000
 
 /**
- * The whole service: two tables, four functions split by permission and traffic, an HTTP API in front of three of them,
+ * The whole service: two tables, five functions split by permission and traffic, an HTTP API in front of three of them,
  * and for what happens without a caller an event bus and a schedule, both of which call the tick.
  */
 export class Pmq extends Construct {
@@ -56,7 +75,7 @@ export class Pmq extends Construct {
       [envNames.logTable]: tables.log.tableName,
       [envNames.registryTable]: tables.registry.tableName,
     }
-    // Only to those that change groups for a caller. What the tick changes, it sees to itself.
+    // To all but the tick: what that changes, it sees to itself.
     const announcing = { ...stored, [envNames.bus]: bus.eventBusName }
     const settings = {
       ...(props.timeZone !== undefined && { [envNames.timeZone]: props.timeZone }),
@@ -64,12 +83,21 @@ export class Pmq extends Construct {
       ...(props.subEnvironments && { [envNames.subEnvironments]: '1' }),
     }
 
+    const { lambdaConsumers = [], callbackNetworks = [], webhookPorts = [] } = props
+    const targetSettings = {
+      ...(lambdaConsumers.length > 0 && {
+        [envNames.lambdaConsumers]: lambdaConsumers.map(({ functionArn }) => functionArn).join(','),
+      }),
+      ...(callbackNetworks.length > 0 && { [envNames.callbackNetworks]: callbackNetworks.join(',') }),
+      ...(webhookPorts.length > 0 && { [envNames.webhookPorts]: webhookPorts.join(',') }),
+    }
+
     const publish = new ServiceFunction(this, 'Publish', {
       entry: 'publish',
       description: 'PMQ: appends messages, and what was not handled, to the log',
       // An append gives up after a few seconds; the rest is a cold start.
       timeout: Duration.seconds(15),
-      environment: { ...stored, [envNames.serviceName]: serviceName(this) },
+      environment: { ...announcing, [envNames.serviceName]: serviceName(this) },
     })
     const consume = new ServiceFunction(this, 'Consume', {
       entry: 'consume',
@@ -81,7 +109,7 @@ export class Pmq extends Construct {
       entry: 'admin',
       description: 'PMQ: topics, groups and subscriptions',
       timeout: apiTimeout,
-      environment: announcing,
+      environment: { ...announcing, ...targetSettings },
     })
     const tick = new ServiceFunction(this, 'Tick', {
       entry: 'tick',
@@ -90,6 +118,14 @@ export class Pmq extends Construct {
       timeout: Duration.seconds(60),
       environment: { ...stored, [envNames.serviceName]: serviceName(this) },
     })
+
+    const notify = new ServiceFunction(this, 'Notify', {
+      entry: 'notify',
+      description: 'PMQ: tells webhooks, functions and clients of messages, or hands them on',
+      timeout: notifyTimeout,
+      environment: { ...announcing, ...settings, ...targetSettings },
+    })
+    new NotifyJobs(this, 'NotifyJobs', { notify, bus })
 
     grant(publish, tables.log, 'PutItem', 'Query')
     grant(publish, tables.registry, 'Query')
@@ -100,8 +136,13 @@ export class Pmq extends Construct {
     for (const each of [consume, admin, tick]) grant(each, tables.log, 'Query')
     for (const each of [consume, tick]) grant(each, tables.registry, ...registryActions, 'GetItem')
     grant(admin, tables.registry, ...registryActions)
+    grant(notify, tables.log, 'PutItem', 'Query')
+    grant(notify, tables.registry, ...registryActions, 'GetItem')
+    for (const each of lambdaConsumers) each.grantInvoke(notify.role)
+    bus.grantPutEventsTo(publish.role)
     bus.grantPutEventsTo(consume.role)
     bus.grantPutEventsTo(admin.role)
+    bus.grantPutEventsTo(notify.role)
 
     // Nothing is retried: whatever a tick has missed the next one does, within a minute.
     tick.lambda.configureAsyncInvoke({ retryAttempts: 0, maxEventAge: Duration.minutes(1) })

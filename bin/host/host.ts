@@ -2,18 +2,19 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createCore, defaultSettings, groupHasChanged } from '../../core/core.ts'
 import { rebalance } from '../../core/group/rebalance.ts'
+import { localTargets, publicTargets } from '../../core/notify/network-policy.ts'
 import { systemClock } from '../../core/protocol/clock.ts'
 import { tick } from '../../core/tick.ts'
 import { adminOptions, adminRoutes } from '../../functions/edge/admin-routes.ts'
 import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-routes.ts'
 import { newId, newSecret } from '../../functions/edge/core.ts'
 import { httpHandler } from '../../functions/edge/http.ts'
-import { silentBus } from '../../functions/edge/lazy-bus.ts'
 import { logError } from '../../functions/edge/log.ts'
 import { publishRoutes } from '../../functions/edge/publish-routes.ts'
 import { createAttention, createObituary } from './attention.ts'
 import { createLocalBus } from './bus.ts'
 import { matchRoute, toContext } from './gateway.ts'
+import { createLocalNotify } from './notify.ts'
 import { createSchedule } from './schedule.ts'
 import { createHttpServer } from './server.ts'
 import type { HostStore } from './store.ts'
@@ -25,6 +26,8 @@ export type HostOptions = {
   sessionTimeoutMs: number
   /** Whether consumers may belong to sub-environments. */
   subEnvironments: boolean
+  /** Whether targets may be on this machine and in its networks, by http and at any port. */
+  allowLocalTargets: boolean
 }
 
 export type Host = { url: string; place: string; stop(): Promise<void> }
@@ -58,7 +61,7 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
     newId,
     newSecret,
     bus: {
-      ...silentBus,
+      tell: notice => notify.tell(notice),
       async groupChanged(groupName) {
         groupHasChanged(core, groupName)
         await bus.groupChanged(groupName)
@@ -72,8 +75,10 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
       pullHoldMs: holdMs,
       sessionTimeoutMs: options.sessionTimeoutMs,
       subEnvironments: options.subEnvironments,
+      targets: { network: options.allowLocalTargets ? localTargets : publicTargets, functions: [] },
     },
   })
+  const notify = createLocalNotify(core)
   const handlers = {
     publish: httpHandler(core, publishRoutes),
     consume: httpHandler(core, consumeRoutes, consumeOptions),
@@ -105,6 +110,7 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
       core.arrivals.close()
       await closeServer(server)
       await bus.settled()
+      await notify.stop()
       await opened.close()
     },
   }

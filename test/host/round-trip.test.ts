@@ -22,7 +22,12 @@ suite('by the SDK over HTTP', () => {
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'pmq-round-trip-'))
     const opened = await openFolder(folder, error => assert.fail(error))
-    host = await startHost(opened, { port: 0, sessionTimeoutMs: 30_000, subEnvironments: false })
+    host = await startHost(opened, {
+      port: 0,
+      sessionTimeoutMs: 30_000,
+      subEnvironments: false,
+      allowLocalTargets: false,
+    })
     client = createClient({ url: host.url })
   })
   after(async () => {
