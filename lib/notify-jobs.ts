@@ -1,8 +1,8 @@
 import { Duration } from 'aws-cdk-lib'
 import { type EventBus, Rule } from 'aws-cdk-lib/aws-events'
-import { LambdaFunction, SqsQueue } from 'aws-cdk-lib/aws-events-targets'
+import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
+import { PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import { EventSourceMapping } from 'aws-cdk-lib/aws-lambda'
-import { SqsDestination } from 'aws-cdk-lib/aws-lambda-destinations'
 import { Queue } from 'aws-cdk-lib/aws-sqs'
 import { Construct } from 'constructs'
 import { envNames } from '../functions/edge/env.ts'
@@ -19,7 +19,7 @@ export const notifyTimeout = Duration.seconds(90)
  * replaces by its own.
  */
 export class NotifyJobs extends Construct {
-  /** Jobs that have failed again and again, and events that Lambda has given up. */
+  /** Jobs that have failed again and again. */
   readonly deadJobs: Queue
 
   constructor(scope: Construct, id: string, { notify, bus }: NotifyJobsProps) {
@@ -43,21 +43,26 @@ export class NotifyJobs extends Construct {
       batchSize: 10,
       reportBatchItemFailures: true,
     })
-    // What is lost the tick repairs; so that somebody hears of it, it is kept.
-    lambda.configureAsyncInvoke({
-      retryAttempts: 2,
-      maxEventAge: Duration.minutes(10),
-      onFailure: new SqsDestination(this.deadJobs),
-    })
+    // What fails again and again is given up: the tick tells of the queue once more.
+    lambda.configureAsyncInvoke({ retryAttempts: 2, maxEventAge: Duration.minutes(10) })
     new Rule(this, 'AtOnce', {
       eventBus: bus,
       eventPattern: { source: ['pmq'], detailType: ['QueueAppended', 'TargetTest'] },
       targets: [new LambdaFunction(lambda)],
     })
-    new Rule(this, 'Later', {
+    const later = new Rule(this, 'Later', {
       eventBus: bus,
       eventPattern: { source: ['pmq'], detailType: ['QueueBusy'] },
-      targets: [new SqsQueue(jobs)],
+      // Not by `SqsQueue`, which would grant more.
+      targets: [{ bind: () => ({ arn: jobs.queueArn }) }],
     })
+    jobs.addToResourcePolicy(
+      new PolicyStatement({
+        actions: ['sqs:SendMessage'],
+        principals: [new ServicePrincipal('events.amazonaws.com')],
+        resources: [jobs.queueArn],
+        conditions: { ArnEquals: { 'aws:SourceArn': later.ruleArn } },
+      }),
+    )
   }
 }

@@ -3,7 +3,6 @@ import type { Table } from 'aws-cdk-lib/aws-dynamodb'
 import { EventBus, Rule, Schedule } from 'aws-cdk-lib/aws-events'
 import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam'
-import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { Construct } from 'constructs'
 import { envNames } from '../functions/edge/env.ts'
 import { Alarms, serviceName } from './alarms.ts'
@@ -29,11 +28,10 @@ export type PmqProps = {
    */
   subEnvironments?: boolean
   /**
-   * Lambda functions that groups' targets may invoke. A target names one by its ARN, which the stack's outputs and
-   * `functionArn` give.
+   * ARNs of the Lambda functions that groups' targets may invoke, each as a target names it: with a qualifier or without.
    * @default - none
    */
-  lambdaConsumers?: IFunction[]
+  lambdaConsumers?: string[]
   /**
    * Networks (CIDR) of PMQ's own clients, which are called back at `http://{ip}:{port}/mq/client/notify`. The notify function
    * reaches only what is public.
@@ -77,8 +75,9 @@ export class Pmq extends Construct {
     }
     // To all but the tick: what that changes, it sees to itself.
     const announcing = { ...stored, [envNames.bus]: bus.eventBusName }
+    const timeZone = { ...(props.timeZone !== undefined && { [envNames.timeZone]: props.timeZone }) }
     const settings = {
-      ...(props.timeZone !== undefined && { [envNames.timeZone]: props.timeZone }),
+      ...timeZone,
       ...(props.pollHoldMs !== undefined && { [envNames.pollHoldMs]: String(props.pollHoldMs) }),
       ...(props.subEnvironments && { [envNames.subEnvironments]: '1' }),
     }
@@ -86,7 +85,7 @@ export class Pmq extends Construct {
     const { lambdaConsumers = [], callbackNetworks = [], webhookPorts = [] } = props
     const targetSettings = {
       ...(lambdaConsumers.length > 0 && {
-        [envNames.lambdaConsumers]: lambdaConsumers.map(({ functionArn }) => functionArn).join(','),
+        [envNames.lambdaConsumers]: lambdaConsumers.join(','),
       }),
       ...(callbackNetworks.length > 0 && { [envNames.callbackNetworks]: callbackNetworks.join(',') }),
       ...(webhookPorts.length > 0 && { [envNames.webhookPorts]: webhookPorts.join(',') }),
@@ -123,7 +122,7 @@ export class Pmq extends Construct {
       entry: 'notify',
       description: 'PMQ: tells webhooks, functions and clients of messages, or hands them on',
       timeout: notifyTimeout,
-      environment: { ...announcing, ...settings, ...targetSettings },
+      environment: { ...announcing, ...timeZone, ...targetSettings },
     })
     new NotifyJobs(this, 'NotifyJobs', { notify, bus })
 
@@ -137,8 +136,11 @@ export class Pmq extends Construct {
     for (const each of [consume, tick]) grant(each, tables.registry, ...registryActions, 'GetItem')
     grant(admin, tables.registry, ...registryActions)
     grant(notify, tables.log, 'PutItem', 'Query')
-    grant(notify, tables.registry, ...registryActions, 'GetItem')
-    for (const each of lambdaConsumers) each.grantInvoke(notify.role)
+    grant(notify, tables.registry, 'GetItem', 'PutItem', 'Query', 'UpdateItem')
+    if (lambdaConsumers.length > 0) {
+      const invoke = new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: lambdaConsumers })
+      notify.role.addToPrincipalPolicy(invoke)
+    }
     bus.grantPutEventsTo(publish.role)
     bus.grantPutEventsTo(consume.role)
     bus.grantPutEventsTo(admin.role)

@@ -53,7 +53,11 @@ export function wakeStep(target: Target, jobAtMs: number, nowMs: number, newId: 
   const due = rest.pending.filter(({ dueAtMs }) => dueAtMs <= nowMs)
   if (due.length === 0) return asStep(awaken(target, rest, nowMs))
   const pending = rest.pending.flatMap(each => (due.includes(each) ? (laterOf(each, nowMs) ?? []) : each))
-  const delivery = { deliveryId: newId(), queueIds: due.map(({ queueId }) => queueId).toSorted((a, b) => a - b), wakeAtMs: jobAtMs }
+  const delivery = {
+    deliveryId: newId(),
+    queueIds: due.map(({ queueId }) => queueId).toSorted((a, b) => a - b),
+    wakeAtMs: jobAtMs,
+  }
   return begin(target, { ...rest, pending }, delivery, nowMs)
 }
 

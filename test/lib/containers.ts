@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 import type { APIGatewayProxyEventV2, Context } from 'aws-lambda'
 import { createCore, defaultSettings } from '../../core/core.ts'
+import type { Notice } from '../../core/notices.ts'
+import { publicTargets } from '../../core/notify/network-policy.ts'
 import type { Clock } from '../../core/protocol/clock.ts'
 import { type Endpoint, type EndpointName, endpoints } from '../../core/protocol/endpoints.ts'
 import { adminOptions, adminRoutes } from '../../functions/edge/admin-routes.ts'
@@ -9,6 +11,9 @@ import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-rout
 import { newSecret } from '../../functions/edge/core.ts'
 import { httpHandler } from '../../functions/edge/http.ts'
 import { silentBus } from '../../functions/edge/lazy-bus.ts'
+import type { Job } from '../../functions/edge/notify/jobs.ts'
+import { type NotifyEvent, notifyHandler } from '../../functions/edge/notify/notify-handler.ts'
+import { openNotifier } from '../../functions/edge/notify/open-notifier.ts'
 import { publishRoutes } from '../../functions/edge/publish-routes.ts'
 import { type TickEvent, tickHandler } from '../../functions/edge/tick-handler.ts'
 import { actionsOf } from '../../rehearsal/aws/dynamodb-actions.ts'
@@ -17,14 +22,16 @@ import { createTables } from '../../store/dynamo/tables.ts'
 import { engineClient } from '../support/dynamo-store.ts'
 import { textOf } from '../wire/service.ts'
 
+/** As `PMQ_CALLBACK_NETWORKS` has it: at PMQ's path a webhook may be on this machine. */
+const targets = { network: { ...publicTargets, callbackNetworks: ['127.0.0.0/8'] }, functions: [] }
 const tables = { logTable: 'log', registryTable: 'registry' }
 const context = { awsRequestId: 'request' } as Context
 
 export type Containers = Awaited<ReturnType<typeof startContainers>>
 
 /**
- * The four functions, each in a container of its own, on a DynamoDB engine. Each notes the actions that its role would
- * be asked for: on `log`, `registry` and `bus`.
+ * The five functions, each in a container of its own, on a DynamoDB engine. Each notes the actions that its role would
+ * be asked for: on `log`, `registry`, `bus` and `jobs`.
  */
 export async function startContainers(endpoint: string, clock: Clock) {
   const client = engineClient(endpoint)
@@ -32,16 +39,47 @@ export async function startContainers(endpoint: string, clock: Clock) {
   client.destroy()
 
   const functions = {
-    publish: createContainer(endpoint, clock, { announces: false }),
+    publish: createContainer(endpoint, clock, { announces: true }),
     consume: createContainer(endpoint, clock, { announces: true }),
     admin: createContainer(endpoint, clock, { announces: true }),
     tick: createContainer(endpoint, clock, { announces: false }),
+    notify: createContainer(endpoint, clock, { announces: true }),
   }
   const handlers = {
     publish: httpHandler(functions.publish.core, publishRoutes),
     consume: httpHandler(functions.consume.core, consumeRoutes, consumeOptions),
     admin: httpHandler(functions.admin.core, adminRoutes, adminOptions),
   }
+  const jobs: { job: Job; atMs: number }[] = []
+  const notifier = openNotifier(functions.notify.core, {
+    network: functions.notify.core.settings.targets.network,
+    jobs: {
+      async schedule(job, delayMs) {
+        functions.notify.note('jobs', 'sqs:SendMessage')
+        jobs.push({ job, atMs: clock.now() + delayMs })
+      },
+    },
+  })
+  const handleNotify = notifyHandler(notifier)
+  const handTo = (event: object) =>
+    handleNotify(event as NotifyEvent, { ...context, getRemainingTimeInMillis: () => 90_000 })
+
+  /** What was said is heard, and jobs run that are due. */
+  async function settle(): Promise<void> {
+    for (;;) {
+      const said = Object.values(functions).flatMap(({ notices }) => notices.splice(0))
+      for (const { type, ...detail } of said) await handTo({ 'detail-type': type, detail })
+      const due = jobs.filter(({ atMs }) => atMs <= clock.now())
+      for (const each of due) jobs.splice(jobs.indexOf(each), 1)
+      // As Lambda does by the function's role.
+      for (const action of ['ReceiveMessage', 'DeleteMessage', 'GetQueueAttributes'])
+        if (due.length > 0) functions.notify.note('jobs', `sqs:${action}`)
+      if (due.length > 0)
+        await handTo({ Records: due.map(({ job }, i) => ({ messageId: String(i), body: JSON.stringify(job) })) })
+      else if (said.length === 0) return
+    }
+  }
+
   const handleTick = tickHandler(functions.tick.core, 'Pmq')
   const called = new Set<EndpointName>()
 
@@ -62,11 +100,14 @@ export async function startContainers(endpoint: string, clock: Clock) {
       const parsed = isText ? { text: answer.body } : JSON.parse(answer.body ?? '')
       assert.ok(Number(answer.statusCode) < 300 && parsed.suc !== false, `${name}: ${answer.body}`)
       called.add(name)
+      await settle()
       return parsed
     },
 
-    tick: (detail: TickEvent['detail'] = {}, type = 'Scheduled Event') =>
-      handleTick({ 'detail-type': type, detail } as TickEvent, context),
+    async tick(detail: TickEvent['detail'] = {}, type = 'Scheduled Event') {
+      await handleTick({ 'detail-type': type, detail } as TickEvent, context)
+      await settle()
+    },
 
     /** Resource → the actions that a function has used on it, in order. */
     usedBy(name: keyof typeof functions): Record<string, string[]> {
@@ -81,6 +122,7 @@ export async function startContainers(endpoint: string, clock: Clock) {
     ],
 
     async close() {
+      notifier.close()
       for (const { core } of Object.values(functions)) await core.store.close()
     },
   }
@@ -110,17 +152,22 @@ function createContainer(endpoint: string, clock: Clock, { announces }: { announ
       },
     { step: 'initialize' },
   )
-  const say = async () => note('bus', 'events:PutEvents')
+  const notices: Notice[] = []
+  const groupChanged = async () => note('bus', 'events:PutEvents')
+  const tell = async (notice: Notice) => {
+    note('bus', 'events:PutEvents')
+    notices.push(notice)
+  }
   const core = createCore({
     store: openDynamoStore({ client, ...tables }),
     clock,
     random: Math.random,
     newId: () => crypto.randomUUID(),
     newSecret,
-    bus: announces ? { groupChanged: say, tell: say } : silentBus,
-    settings: { ...defaultSettings, pollHoldMs: 0, topicCacheMs: 0, groupCacheMs: 0 },
+    bus: announces ? { groupChanged, tell } : silentBus,
+    settings: { ...defaultSettings, targets, pollHoldMs: 0, topicCacheMs: 0, groupCacheMs: 0 },
   })
-  return { core, used, partitions }
+  return { core, used, note, partitions, notices }
 }
 
 /** The partition of a key, as far as it is called by a text: `FAILED#` of `FAILED#group#topic`. */

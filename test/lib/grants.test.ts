@@ -6,7 +6,7 @@ import { dynoxide, type RunningEngine } from '../support/engines.ts'
 import { type Containers, startContainers } from './containers.ts'
 import { statementsOf } from './statements.ts'
 import { synthesize } from './synthesize.ts'
-import { useEverything } from './use-everything.ts'
+import { serveHook, useEverything } from './use-everything.ts'
 
 const template = synthesize()
 const functionIds = Object.keys(template.findResources('AWS::Lambda::Function'))
@@ -17,7 +17,7 @@ function grantedTo(name: string): Record<string, string[]> {
   const { logGroup, statements } = statementsOf(template, functionId)
   const resources = Object.entries(statements).filter(([id]) => id !== logGroup)
   return Object.fromEntries(
-    resources.map(([id, actions]) => [/Log|Registry|Bus/.exec(id)?.[0].toLowerCase() ?? id, actions]),
+    resources.map(([id, actions]) => [/Log|Registry|Bus|Jobs/.exec(id)?.[0].toLowerCase() ?? id, actions]),
   )
 }
 
@@ -26,16 +26,20 @@ const engine = dynoxide()
 suite('the grants', { skip: engine.skip ?? false }, () => {
   let running: RunningEngine
   let containers: Containers
+  let hook: Awaited<ReturnType<typeof serveHook>>
   let movedMs = 0
 
   before(async () => {
     running = await engine.start()
     containers = await startContainers(running.endpoint, { ...systemClock, now: () => systemClock.now() + movedMs })
-    await useEverything(containers, ms => {
+    hook = await serveHook()
+    const advance = (ms: number) => {
       movedMs += ms
-    })
+    }
+    await useEverything(containers, advance, hook)
   })
   after(async () => {
+    hook?.close()
     await containers?.close()
     await running.stop()
   })
@@ -44,7 +48,7 @@ suite('the grants', { skip: engine.skip ?? false }, () => {
     assert.deepEqual([...containers.called].sort(), Object.keys(endpoints).sort())
   })
 
-  for (const name of ['publish', 'consume', 'admin', 'tick'] as const) {
+  for (const name of ['publish', 'consume', 'admin', 'tick', 'notify'] as const) {
     test(`of ${name} are all that it uses, and it uses all of them`, () => {
       const granted = Object.entries(grantedTo(name)).map(([resource, all]) => {
         const actions = all.map(each => {

@@ -13,13 +13,18 @@ const template = synthesize()
 const logTable = 'PmqTablesLog0EFC2A8D'
 const registryTable = 'PmqTablesRegistry1B69A6A2'
 const bus = 'PmqBus3D7A5F88'
+const jobs =
+  Object.keys(template.findResources('AWS::SQS::Queue')).find(id => /^PmqNotifyJobs[0-9A-F]{8}/.test(id)) ?? ''
 
 const functionIds = Object.fromEntries(
-  ['Publish', 'Consume', 'Admin', 'Tick'].map(name => {
+  ['Publish', 'Consume', 'Admin', 'Tick', 'Notify'].map(name => {
     const ids = Object.keys(template.findResources('AWS::Lambda::Function'))
     return [name.toLowerCase(), ids.find(id => id.startsWith(`Pmq${name}Function`)) ?? `no function ${name}`]
   }),
 )
+
+const environmentOf = (name: string, of = template) =>
+  of.findResources('AWS::Lambda::Function')[functionIds[name] ?? '']?.Properties.Environment.Variables
 
 suite('tables', () => {
   const tables = template.findResources('AWS::DynamoDB::Table')
@@ -99,7 +104,7 @@ suite('functions', () => {
       assert.deepEqual(lambda.Properties.Architectures, ['arm64'], id)
       assert.equal(lambda.Properties.Handler, 'index.handler', id)
     }
-    assert.equal(Object.keys(template.findResources('AWS::Lambda::Function')).length, 4)
+    assert.equal(Object.keys(template.findResources('AWS::Lambda::Function')).length, 5)
   })
 
   const dynamodb = (...actions: string[]) => actions.map(action => `dynamodb:${action}`)
@@ -114,7 +119,11 @@ suite('functions', () => {
   )
   const putEvents = ['events:PutEvents']
   const mayDo = {
-    publish: { [logTable]: dynamodb('PutItem', 'Query'), [registryTable]: dynamodb('Query', 'UpdateItem of FAILED#*') },
+    publish: {
+      [logTable]: dynamodb('PutItem', 'Query'),
+      [registryTable]: dynamodb('Query', 'UpdateItem of FAILED#*'),
+      [bus]: putEvents,
+    },
     consume: { [logTable]: dynamodb('Query'), [registryTable]: anyItem, [bus]: putEvents },
     admin: {
       [logTable]: dynamodb('PutItem', 'Query'),
@@ -122,6 +131,12 @@ suite('functions', () => {
       [bus]: putEvents,
     },
     tick: { [logTable]: dynamodb('Query'), [registryTable]: anyItem },
+    notify: {
+      [logTable]: dynamodb('PutItem', 'Query'),
+      [registryTable]: dynamodb('GetItem', 'PutItem', 'Query', 'UpdateItem'),
+      [bus]: putEvents,
+      [jobs]: ['sqs:DeleteMessage', 'sqs:GetQueueAttributes', 'sqs:ReceiveMessage', 'sqs:SendMessage'],
+    },
   }
   for (const [name, expected] of Object.entries(mayDo)) {
     test(`${name} may do what it needs and nothing else`, () => {
@@ -132,12 +147,9 @@ suite('functions', () => {
 
   test('log to groups that forget', () => {
     const groups = Object.values(template.findResources('AWS::Logs::LogGroup'))
-    assert.equal(groups.length, 4)
+    assert.equal(groups.length, 5)
     for (const group of groups) assert.equal(group.Properties.RetentionInDays, 30)
   })
-
-  const environmentOf = (name: string, of = template) =>
-    of.findResources('AWS::Lambda::Function')[functionIds[name] ?? '']?.Properties.Environment.Variables
 
   test('are told their tables, and the bus only where they may speak on it', () => {
     const tables = { [envNames.logTable]: { Ref: logTable }, [envNames.registryTable]: { Ref: registryTable } }
@@ -146,7 +158,8 @@ suite('functions', () => {
       consume: busToo,
       admin: busToo,
       tick: { ...tables, [envNames.serviceName]: 'Pmq' },
-      publish: { ...tables, [envNames.serviceName]: 'Pmq' },
+      publish: { ...busToo, [envNames.serviceName]: 'Pmq' },
+      notify: { ...busToo, [envNames.jobQueue]: { Ref: jobs } },
     }
     for (const [name, variables] of Object.entries(expected)) assert.deepEqual(environmentOf(name), variables, name)
   })
@@ -199,6 +212,52 @@ suite('API', () => {
   })
 })
 
+suite('notify', () => {
+  const calls = (detailTypes: string[], arn: object) =>
+    template.hasResourceProperties('AWS::Events::Rule', {
+      EventBusName: { Ref: bus },
+      EventPattern: { source: ['pmq'], 'detail-type': detailTypes },
+      State: 'ENABLED',
+      Targets: [Match.objectLike({ Arn: arn })],
+    })
+
+  test('hears at once that queues have got messages, and a second later that they were busy', () => {
+    calls(['QueueAppended', 'TargetTest'], { 'Fn::GetAtt': [functionIds.notify, 'Arn'] })
+    calls(['QueueBusy'], { 'Fn::GetAtt': [jobs, 'Arn'] })
+    assert.equal(template.findResources('AWS::SQS::Queue')[jobs]?.Properties.DelaySeconds, 1)
+  })
+
+  test("has its jobs from a queue that keeps what fails, and is nobody else's while it is being done", () => {
+    const { Properties } = template.findResources('AWS::SQS::Queue')[jobs] ?? {}
+    assert.equal(Properties.RedrivePolicy.maxReceiveCount, 5)
+    const { Timeout } = template.findResources('AWS::Lambda::Function')[functionIds.notify ?? '']?.Properties ?? {}
+    assert.ok(Properties.VisibilityTimeout > Timeout)
+    template.hasResourceProperties('AWS::Lambda::EventSourceMapping', {
+      EventSourceArn: { 'Fn::GetAtt': [jobs, 'Arn'] },
+      FunctionResponseTypes: ['ReportBatchItemFailures'],
+    })
+  })
+
+  test('may invoke the functions that the operator has named, and both it and the API know them', () => {
+    const bill = 'arn:aws:lambda:us-east-1:123456789012:function:bill'
+    const named = synthesize({ lambdaConsumers: [bill], callbackNetworks: ['10.1.0.0/16'], webhookPorts: [443, 9443] })
+    named.hasResourceProperties('AWS::IAM::Policy', {
+      PolicyDocument: {
+        Statement: Match.arrayWith([
+          Match.objectLike({ Effect: 'Allow', Action: 'lambda:InvokeFunction', Resource: bill }),
+        ]),
+      },
+    })
+    for (const name of ['notify', 'admin']) {
+      assert.partialDeepStrictEqual(environmentOf(name, named), {
+        [envNames.lambdaConsumers]: bill,
+        [envNames.callbackNetworks]: '10.1.0.0/16',
+        [envNames.webhookPorts]: '443,9443',
+      })
+    }
+  })
+})
+
 suite('upkeep', () => {
   const targets = [Match.objectLike({ Arn: { 'Fn::GetAtt': [functionIds.tick, 'Arn'] } })]
 
@@ -219,7 +278,7 @@ suite('upkeep', () => {
     })
   })
 
-  test('lets EventBridge call the tick, and API Gateway the three others', () => {
+  test('lets EventBridge call the tick and the notify function, and API Gateway the three others', () => {
     const callers = Object.values(template.findResources('AWS::Lambda::Permission')).map(
       ({ Properties }) => `${Properties.Principal} ${Properties.FunctionName['Fn::GetAtt'][0]}`,
     )
@@ -227,6 +286,7 @@ suite('upkeep', () => {
       `apigateway.amazonaws.com ${functionIds.admin}`,
       `apigateway.amazonaws.com ${functionIds.consume}`,
       `apigateway.amazonaws.com ${functionIds.publish}`,
+      `events.amazonaws.com ${functionIds.notify}`,
       `events.amazonaws.com ${functionIds.tick}`,
       `events.amazonaws.com ${functionIds.tick}`,
     ])

@@ -1,7 +1,14 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Containers } from './containers.ts'
 
 /** Every endpoint once, and what lies behind them: joining, leaving, falling silent, rebalances and an hour of ticks. */
-export async function useEverything({ call, tick }: Pick<Containers, 'call' | 'tick'>, advance: (ms: number) => void) {
+export async function useEverything(
+  { call, tick }: Pick<Containers, 'call' | 'tick'>,
+  advance: (ms: number) => void,
+  hook: Hook,
+) {
   const client = { lan: 'nodejs', sdkVersion: '1', clientIp: '127.0.0.1' }
   const paths = { groupName: 'g', topicName: 't' }
   const consumerGroupNames = { g: ['t'] }
@@ -51,6 +58,7 @@ export async function useEverything({ call, tick }: Pick<Containers, 'call' | 't
   }
   await call('rb', { ...client, consumerGroupNames: ['g'] })
   await call('getIp')
+  await useTargets(call, advance, tick, hook)
   await call('createGroup', { name: 'claimed', mode: 'claimed' })
   await call('subscribe', {}, { ...paths, groupName: 'claimed' })
   await call('resetOffsets', { of: 'all', to: 'start' }, { groupName: 'claimed' })
@@ -108,4 +116,77 @@ async function useFailed(
   await call('dropFailed', { of: { failedIds: [failedId] }, reason: 'a test' }, paths)
   await call('resendFailed', { of: 'all' }, paths)
   await call('publishAndUpdateResultFailMsg', { ...client, queueId: place.queueId, ids: [place.offset] })
+}
+
+/** A webhook on this machine, at the path of PMQ's clients. */
+export type Hook = { url: string }
+
+/** Serves it. Who asks for messages is answered that the first one has failed. */
+export async function serveHook() {
+  const server = createServer(async (incoming, outgoing) => {
+    let text = ''
+    for await (const chunk of incoming.setEncoding('utf8')) text += chunk
+    const { msgs = [] }: { msgs?: { id: number }[] } = JSON.parse(text)
+    got.push(text)
+    outgoing
+      .setHeader('connection', 'close')
+      .end(JSON.stringify({ suc: true, failIds: msgs.slice(0, 1).map(({ id }) => id) }))
+  })
+  const got: string[] = []
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const close = () => server.close()
+  return {
+    url: `http://127.0.0.1:${port}/mq/client/notify`,
+    got,
+    close,
+    [Symbol.asyncDispose]: async () => void close(),
+  }
+}
+
+/** Targets that are told, tested, handed messages, and that come and go. */
+async function useTargets(
+  call: Containers['call'],
+  advance: (ms: number) => void,
+  tick: Containers['tick'],
+  { url }: Hook,
+) {
+  const g = { groupName: 'g', targetName: 'hook' }
+  const alarms = { targetName: 'hook' }
+  await call('createGroup', { name: 'pushed', mode: 'claimed' })
+  await call('subscribe', { retryCount: 1 }, { groupName: 'pushed', topicName: 't' })
+  await call('putTarget', { url, delivers: 'messages' }, { groupName: 'pushed', targetName: 'push' })
+  await call('putTarget', { url }, g)
+  await call('putAlarmTarget', { url }, alarms)
+  await call('listTargets', undefined, g)
+  await call('listAlarmTargets')
+  await call('getTarget', undefined, g)
+  await call('getAlarmTarget', undefined, alarms)
+  const ofGroup = await call('addTargetSecret', {}, g)
+  await call('removeTargetSecret', undefined, { ...g, secretId: ofGroup.secretId })
+  const ofAlarms = await call('addAlarmTargetSecret', {}, alarms)
+  await call('removeAlarmTargetSecret', undefined, { ...alarms, secretId: ofAlarms.secretId })
+  await call('testTarget', undefined, g)
+  await call('testAlarmTarget', undefined, alarms)
+  // What a container remembers of the topic, without targets.
+  advance(3_000)
+  const { queues } = await call('getTopicView', undefined, { topicName: 't' })
+  const partitionInfo = { queueId: queues[0].queueId }
+  // Two of them go through one container, and of the second it says nothing but that the queue is busy.
+  await Promise.all(
+    Array.from({ length: 6 }, (_, i) => call('publish', { topicName: 't', msgs: [{ body: `m${i}`, partitionInfo }] })),
+  )
+  // What is told later, and what has failed for once.
+  for (const ms of [2_000, 70_000]) {
+    advance(ms)
+    await tick()
+  }
+  await call('listTargetDeliveries', {}, g)
+  await call('listAlarmTargetDeliveries', {}, alarms)
+  for (const act of ['disableTarget', 'enableTarget', 'removeTarget'] as const) await call(act, undefined, g)
+  for (const act of ['disableAlarmTarget', 'enableAlarmTarget', 'removeAlarmTarget'] as const) {
+    await call(act, undefined, alarms)
+  }
+  await call('removeTarget', undefined, { groupName: 'pushed', targetName: 'push' })
 }

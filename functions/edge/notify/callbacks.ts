@@ -28,14 +28,16 @@ export function createCallbacks(core: Core, reach: Reach) {
   const openUntilMs = createLru<string, number>(maxRemembered)
 
   async function call(url: string, body: string, deliveryId: string, timeoutMs: number): Promise<CallbackFailure[]> {
-    const nowMs = core.clock.now()
-    if ((openUntilMs.get(url) ?? 0) > nowMs) return []
-    // While this one is under way nobody tries a client that may be dead.
-    openUntilMs.set(url, nowMs + failingPauseMs)
+    const failingUntilMs = openUntilMs.get(url)
+    if (failingUntilMs !== undefined) {
+      if (failingUntilMs > core.clock.now()) return []
+      // This is the trial; the others wait for what comes of it.
+      openUntilMs.set(url, core.clock.now() + failingPauseMs)
+    }
     const reached = await reach({ kind: 'callback', url, secrets: [] }, { deliveryId, body, timeoutMs })
-    if (reached.outcome === 'failed') return [{ ...reached, url }]
-    openUntilMs.delete(url)
-    return []
+    if (reached.outcome === 'succeeded') openUntilMs.delete(url)
+    else openUntilMs.set(url, core.clock.now() + failingPauseMs)
+    return reached.outcome === 'failed' ? [{ ...reached, url }] : []
   }
 
   return async (
