@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { toJsonSchema, toJsonSchemaDefs } from '@valibot/to-json-schema'
 import type * as v from 'valibot'
 import * as admin from '../core/protocol/admin.ts'
+import * as alarms from '../core/protocol/alarms.ts'
 import * as audit from '../core/protocol/audit.ts'
 import * as claims from '../core/protocol/claims.ts'
 import * as commit from '../core/protocol/commit.ts'
@@ -22,10 +23,11 @@ export const openApiFile = new URL('../docs/openapi.json', import.meta.url)
 
 /** The exported schemas of the protocol, by name: the components of the document. */
 const schemas = Object.fromEntries(
-  [publish, membership, pull, commit, failures, failed, claims, meta, tool, admin, audit, targets].flatMap(module =>
-    Object.entries<unknown>(module)
-      .filter((entry): entry is [string, v.GenericSchema] => isSchema(entry[1]))
-      .map(([name, schema]): [string, v.GenericSchema] => [capitalized(name), schema]),
+  [publish, membership, pull, commit, failures, failed, claims, meta, tool, admin, alarms, audit, targets].flatMap(
+    module =>
+      Object.entries<unknown>(module)
+        .filter((entry): entry is [string, v.GenericSchema] => isSchema(entry[1]))
+        .map(([name, schema]): [string, v.GenericSchema] => [capitalized(name), schema]),
   ),
 )
 const { nameSchema } = toJsonSchemaDefs({ nameSchema: fields.name })

@@ -15,6 +15,7 @@ import { publicTargets, type TargetPolicy } from './notify/network-policy.ts'
 import type { Clock } from './protocol/clock.ts'
 import { createSnapshots, type Snapshots } from './snapshots.ts'
 import type { Store } from './store.ts'
+import { createLooks, type Looks } from './tick/looks.ts'
 
 /** Carries word of what happened to whoever acts on it without being called: EventBridge, or the process itself. */
 export type Bus = {
@@ -103,6 +104,8 @@ export type Core = CoreDeps & {
   settledVersions: LRUCache<string, number>
   /** Which consumers this container has met silent. */
   silences: SilenceWatch
+  /** When this container looks at groups' lag. */
+  looks: Looks
   /** Group → when this container last looked for dead members. */
   expiryCheckedAtMs: Map<string, number>
 }
@@ -149,6 +152,7 @@ export function createCore(deps: CoreDeps): Core {
     offsetVersions: createLru(maxRemembered),
     settledVersions: createLru(maxRemembered),
     silences: createSilenceWatch(settings.sessionTimeoutMs),
+    looks: createLooks(),
     expiryCheckedAtMs: new Map(),
   }
   return core

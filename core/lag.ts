@@ -1,4 +1,4 @@
-/** What waits for a group in a topic, or in its fail topic, at a time. */
+/** What waits for a group in a topic, or in its fail topic. Of a broadcast group: for the one of its members that is most behind. */
 export type Lag = {
   groupName: string
   /** The topic subscribed to, also of what is in its fail topic. */
@@ -8,12 +8,9 @@ export type Lag = {
   messages: number
   /** For how long the oldest of them has waited; 0: none waits. */
   oldestAgeMs: number
-  /** How long a message is kept in the topic. */
-  retentionMs: number
-  /** When the first unread message falls to retention, in milliseconds from now. Absent: none waits. */
+  /** How long the one is kept that is past retention first, and in how many milliseconds it is. Absent: none waits. */
+  retentionMs?: number
   retentionLeftMs?: number
-  /** Messages that have fallen to retention before they were committed: they are still counted as uncommitted. */
+  /** Messages that were past retention before they were committed: they still count as uncommitted. */
   lost: number
-  /** The queues with messages. */
-  behind: { queueId: number; messages: number; committedAtMs?: number }[]
 }

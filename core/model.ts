@@ -30,6 +30,9 @@ export type Topic = {
   createdAtMs: number
   /** It is a fail topic: it takes what this group fails to handle of this topic, and nothing else. */
   failOf?: { groupName: string; topicName: string }
+  /** Limits of what may wait for a group: messages, and for how long. Absent: none. What a subscription says goes before. */
+  maxLag?: number
+  maxLagSeconds?: number
   /** How often queues were added: who adds some has to have seen all that are there. Absent: never. */
   additions?: number
 }
@@ -104,6 +107,8 @@ export type SubscriptionSettings = {
   maxRetryDelaySeconds: number
   retryInPlace: boolean
   trace: boolean
+  maxLag: number
+  maxLagSeconds: number
 }
 
 export type Subscription = SubscriptionSettings & {

@@ -1,3 +1,4 @@
+import type { ToldAlarm } from './alarms/alarm.ts'
 import type { TargetRef } from './notify/target.ts'
 
 /**
@@ -9,10 +10,12 @@ import type { TargetRef } from './notify/target.ts'
  * | `QueueAppended` | a queue has got messages, and one of its groups has targets. At once, but not always |
  * | `QueueBusy` | it was, and `QueueAppended` was left unsaid since it had been said a moment before. Heard a second later |
  * | `TargetTest` | an operator wants to see whether a target answers |
+ * | `AlarmRaised`, `AlarmCleared` | somebody should act; or has, or need not any more |
  */
 export type Notice =
   | ({ type: 'QueueAppended' | 'QueueBusy' } & QueueOfTopic)
   | { type: 'TargetTest'; target: TargetRef; deliveryId: string }
+  | { type: 'AlarmRaised' | 'AlarmCleared'; alarm: ToldAlarm; text: string }
 
 export type QueueOfTopic = {
   topicName: string

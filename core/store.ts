@@ -1,3 +1,4 @@
+import type { AlarmStore } from './alarms/port.ts'
 import type { AuditStore } from './audit/port.ts'
 import type { FailedStore } from './failed/port.ts'
 import type {
@@ -25,7 +26,7 @@ import type { TargetStore } from './notify/port.ts'
  * Any operation may throw a `StoreError`. After `unavailable` a write may have been applied, so that calling again may
  * answer `exists`, `not_a_member`, `conflict` or `fenced` for the caller's own write: take these as "done, maybe by me".
  */
-export interface Store extends LogStore, RegistryStore, AuditStore, FailedStore, TargetStore {
+export interface Store extends LogStore, RegistryStore, AuditStore, FailedStore, TargetStore, AlarmStore {
   close(): Promise<void>
 }
 
@@ -98,6 +99,8 @@ export interface RegistryStore {
    * one of this name was removed within `nameRestMs` before.
    */
   createTopic(topic: Topic, queues: readonly Queue[]): Promise<'created' | 'exists' | 'removed_lately'>
+  /** Sets limits of a topic, 0: none; what is not given stays. */
+  updateTopic(topicName: string, limits: Pick<Topic, 'maxLag' | 'maxLagSeconds'>): Promise<'updated' | 'unknown_topic'>
   /**
    * Adds queues to a topic that is not being removed, all or none, at most `maxQueuesAtOnce`; with `additions` only if nobody
    * has added any since the caller read the topic. `conflict`: somebody has, or one of them is there.

@@ -1,5 +1,12 @@
 import { coreFromEnv } from './edge/core.ts'
 import { envNames, requireEnv } from './edge/env.ts'
+import { lagMetricsModes } from './edge/lag-metrics.ts'
 import { tickHandler } from './edge/tick-handler.ts'
 
-export const handler = tickHandler(coreFromEnv(process.env), requireEnv(process.env, envNames.serviceName))
+const { env } = process
+
+export const handler = tickHandler(
+  coreFromEnv(env),
+  requireEnv(env, envNames.serviceName),
+  lagMetricsModes.find(mode => mode === env[envNames.lagMetrics]),
+)

@@ -15,8 +15,8 @@ export const notifyTimeout = Duration.seconds(90)
 
 /**
  * What the notify function hears: the bus, and a queue of what it is to do later; and where that ends which it cannot do.
- * What is heard later (`QueueBusy`) is heard a second later: the queue's own delay, which a job that it sends itself
- * replaces by its own.
+ * What is to be heard later, or by all means (alarms), comes by the queue and so a second later: the queue's own delay, which a
+ * job that the function sends itself replaces by its own.
  */
 export class NotifyJobs extends Construct {
   /** Jobs that have failed again and again. */
@@ -52,7 +52,7 @@ export class NotifyJobs extends Construct {
     })
     const later = new Rule(this, 'Later', {
       eventBus: bus,
-      eventPattern: { source: ['pmq'], detailType: ['QueueBusy'] },
+      eventPattern: { source: ['pmq'], detailType: ['QueueBusy', 'AlarmRaised', 'AlarmCleared'] },
       // Not by `SqsQueue`, which would grant more.
       targets: [{ bind: () => ({ arn: jobs.queueArn }) }],
     })

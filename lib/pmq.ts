@@ -5,6 +5,7 @@ import { LambdaFunction } from 'aws-cdk-lib/aws-events-targets'
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import { Construct } from 'constructs'
 import { envNames } from '../functions/edge/env.ts'
+import type { LagMetrics } from '../functions/edge/lag-metrics.ts'
 import { Alarms, serviceName } from './alarms.ts'
 import { Api } from './api.ts'
 import { NotifyJobs, notifyTimeout } from './notify-jobs.ts'
@@ -43,6 +44,12 @@ export type PmqProps = {
    * @default [443, 8443]
    */
   webhookPorts?: number[]
+  /**
+   * For which groups and topics it is a metric of CloudWatch how many messages wait, and for how long. Each pair is two metrics,
+   * 0.60 USD for a month in which they are written. `behind`: where something waits.
+   * @default 'behind'
+   */
+  lagMetrics?: LagMetrics
 }
 
 /** API Gateway gives a function 30 seconds at most; what runs longer answers nobody. */
@@ -73,7 +80,6 @@ export class Pmq extends Construct {
       [envNames.logTable]: tables.log.tableName,
       [envNames.registryTable]: tables.registry.tableName,
     }
-    // To all but the tick: what that changes, it sees to itself.
     const announcing = { ...stored, [envNames.bus]: bus.eventBusName }
     const timeZone = { ...(props.timeZone !== undefined && { [envNames.timeZone]: props.timeZone }) }
     const settings = {
@@ -115,7 +121,11 @@ export class Pmq extends Construct {
       description: 'PMQ: expires members, rebalances groups, checkpoints queues',
       // Until the next one starts. Two at once do no harm; they only pay twice.
       timeout: Duration.seconds(60),
-      environment: { ...stored, [envNames.serviceName]: serviceName(this) },
+      environment: {
+        ...announcing,
+        [envNames.serviceName]: serviceName(this),
+        ...(props.lagMetrics !== undefined && { [envNames.lagMetrics]: props.lagMetrics }),
+      },
     })
 
     const notify = new ServiceFunction(this, 'Notify', {
@@ -124,7 +134,7 @@ export class Pmq extends Construct {
       timeout: notifyTimeout,
       environment: { ...announcing, ...timeZone, ...targetSettings },
     })
-    new NotifyJobs(this, 'NotifyJobs', { notify, bus })
+    const { deadJobs } = new NotifyJobs(this, 'NotifyJobs', { notify, bus })
 
     grant(publish, tables.log, 'PutItem', 'Query')
     grant(publish, tables.registry, 'Query')
@@ -141,10 +151,7 @@ export class Pmq extends Construct {
       const invoke = new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: lambdaConsumers })
       notify.role.addToPrincipalPolicy(invoke)
     }
-    bus.grantPutEventsTo(publish.role)
-    bus.grantPutEventsTo(consume.role)
-    bus.grantPutEventsTo(admin.role)
-    bus.grantPutEventsTo(notify.role)
+    for (const each of [publish, consume, admin, tick, notify]) bus.grantPutEventsTo(each.role)
 
     // Nothing is retried: whatever a tick has missed the next one does, within a minute.
     tick.lambda.configureAsyncInvoke({ retryAttempts: 0, maxEventAge: Duration.minutes(1) })
@@ -158,7 +165,12 @@ export class Pmq extends Construct {
 
     this.tables = tables
     this.bus = bus
-    this.alarms = new Alarms(this, 'Alarms')
+    this.alarms = new Alarms(this, 'Alarms', {
+      bus,
+      functions: { publish, consume, admin, tick, notify },
+      tables,
+      deadJobs,
+    })
     this.url = new Api(this, 'Api', { publish: publish.lambda, consume: consume.lambda, admin: admin.lambda }).url
   }
 }

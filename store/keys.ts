@@ -1,3 +1,4 @@
+import { type AlarmName, alarmId } from '../core/alarms/alarm.ts'
 import { monthOf, timeOf } from '../core/audit/records.ts'
 import type { FirstPlace } from '../core/failed/records.ts'
 import type { IdKind } from '../core/model.ts'
@@ -28,6 +29,7 @@ import type { Delivery, TargetOwner, TargetRef } from '../core/notify/target.ts'
  * | target         | TARGETS#owner    | name            | admin, notify               | the same, tick                 |
  * | group's target | TARGETGROUPS     | group#name      | admin                       | tick                           |
  * | delivery       | DELIVERIES#owner#name | time#id    | notify                      | admin                          |
+ * | alarm          | ALARMS           | kind#group#topic#target | tick, notify, admin  | the same                       |
  * | removed queue  | REMOVEDQUEUES    | id              | admin, in SQLite            | its upkeep                     |
  * | failed message | FAILED#group#topic | time#queue#offset | publish; admin: resend, drop | admin                     |
  *
@@ -92,6 +94,9 @@ export const keys = {
   }),
   /** What the sort keys of deliveries before a time are below. */
   deliveriesBefore: (atMs: number) => digits(atMs),
+
+  alarmsPartition: 'ALARMS',
+  alarm: (name: AlarmName): Key => ({ pk: 'ALARMS', sk: alarmId(name) }),
 
   removedQueuesPartition: 'REMOVEDQUEUES',
   removedQueue: (queueId: number): Key => ({ pk: 'REMOVEDQUEUES', sk: digits(queueId) }),

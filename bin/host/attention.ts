@@ -1,11 +1,13 @@
 import type { DeadLetters } from '../../core/core.ts'
-import type { TickReport } from '../../core/tick.ts'
+import type { TickReport } from '../../core/tick/report.ts'
 
 /**
  * Says what an operator should look at, when it begins and not at every tick: on AWS a metric and its alarm do. What was
  * over for one tick is said again.
  */
-export function createAttention(say: (text: string) => void): (report: TickReport) => void {
+export function createAttention(
+  say: (text: string) => void,
+): (report: Pick<TickReport, 'unhandled' | 'stalled'>) => void {
   let said = new Set<string>()
   return ({ unhandled, stalled }) => {
     const now = [

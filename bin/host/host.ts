@@ -4,7 +4,7 @@ import { createCore, defaultSettings, groupHasChanged } from '../../core/core.ts
 import { rebalance } from '../../core/group/rebalance.ts'
 import { localTargets, publicTargets } from '../../core/notify/network-policy.ts'
 import { systemClock } from '../../core/protocol/clock.ts'
-import { tick } from '../../core/tick.ts'
+import { tick } from '../../core/tick/tick.ts'
 import { adminOptions, adminRoutes } from '../../functions/edge/admin-routes.ts'
 import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-routes.ts'
 import { newId, newSecret } from '../../functions/edge/core.ts'
@@ -61,7 +61,11 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
     newId,
     newSecret,
     bus: {
-      tell: notice => notify.tell(notice),
+      async tell(notice) {
+        if (notice.type === 'AlarmRaised') console.warn(notice.text)
+        if (notice.type === 'AlarmCleared') console.warn(`over: ${notice.text}`)
+        await notify.tell(notice)
+      },
       async groupChanged(groupName) {
         groupHasChanged(core, groupName)
         await bus.groupChanged(groupName)

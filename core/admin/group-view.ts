@@ -97,6 +97,7 @@ async function viewQueue(
   const { topicName, originTopicName, queueId, queueOffsetId, offset, offsetVersion, isStopped } = queue
   const { consumerId, claim, committedAtMs } = queue
   const owner = members.find(member => member.consumerId === consumerId)
+  const { endsAtMs: _endsAtMs, lost, ...backlog } = await findBacklog(core, queue, subscriptions, end, stalledAfterMs)
   return {
     topicName,
     ...(originTopicName !== undefined && { originTopicName }),
@@ -109,7 +110,8 @@ async function viewQueue(
     ...(claim && { claimant: claim.claimant, claimedUntilMs: claim.untilMs }),
     isStopped,
     ...(committedAtMs !== undefined && { committedAtMs }),
-    ...(await findBacklog(core, queue, subscriptions, end, stalledAfterMs)),
+    ...backlog,
+    ...(lost > 0 && { lost }),
     ...viewDeaths(queue),
   }
 }

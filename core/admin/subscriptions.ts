@@ -28,6 +28,8 @@ export const defaultSubscription: SubscriptionSettings = {
   maxRetryDelaySeconds: 3600,
   retryInPlace: false,
   trace: false,
+  maxLag: 0,
+  maxLagSeconds: 0,
 }
 
 /**

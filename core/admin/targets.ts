@@ -1,9 +1,11 @@
+import { alarmId } from '../alarms/alarm.ts'
+import { clearAlarm, readAlarms } from '../alarms/alarms.ts'
 import { isName } from '../client/find.ts'
 import type { Core } from '../core.ts'
 import { kindOf } from '../group/copy-names.ts'
 import type { Group } from '../model.ts'
 import { alignNotifies } from '../notify/align.ts'
-import { replaceTarget } from '../notify/change-target.ts'
+import { readTarget, replaceTarget } from '../notify/change-target.ts'
 import { disabled } from '../notify/steps.ts'
 import { freshState, type Target, type TargetOwner, type TargetRef, type TargetSecret } from '../notify/target.ts'
 import { refuseForMode, targetSettings } from '../notify/target-settings.ts'
@@ -99,7 +101,9 @@ async function tellNew(core: Core, groupName: string): Promise<void> {
 
 export async function removeTarget(core: Core, groupName: OwnerName, name: string): Promise<{ removed: string }> {
   const { owner } = await openOwner(core, groupName)
-  const outcome = isTargetName(name) ? await core.store.removeTarget({ owner, name }) : 'unknown_target'
+  const target = isTargetName(name) ? await readTarget(core, { owner, name }) : undefined
+  const outcome = target ? await core.store.removeTarget(target) : 'unknown_target'
+  if (target) await noLongerDisabled(core, target)
   // An earlier call may have come no further than to here.
   if (groupName !== undefined) await alignNotifies(core, groupName)
   if (outcome === 'unknown_target') throw unknownTarget({ owner, name })
@@ -113,8 +117,17 @@ export async function enableTarget(core: Core, groupName: OwnerName, name: strin
   const { state } = read
   if (!state.isDisabled && state.failures === 0) return viewTarget(read)
   const target = await change(core, read, each => ({ ...each, state: freshState }))
+  await noLongerDisabled(core, read)
   if (groupName !== undefined) await tellNew(core, groupName)
   return viewTarget(target)
+}
+
+/** The alarm that it was disabled is over. Only who was disabled by failures has one. */
+async function noLongerDisabled(core: Core, { owner, name, state }: Target): Promise<void> {
+  if (state.disabledBy !== 'failures') return
+  const ofGroup = owner === 'alarms' ? {} : { groupName: owner.groupName }
+  const id = alarmId({ kind: 'target_disabled', ...ofGroup, targetName: name })
+  await clearAlarm(core, (await readAlarms(core)).get(id))
 }
 
 export async function disableTarget(core: Core, groupName: OwnerName, name: string): Promise<TargetView> {

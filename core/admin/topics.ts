@@ -2,7 +2,7 @@ import { isName } from '../client/find.ts'
 import type { Core } from '../core.ts'
 import { makeTopic, removedLately } from '../make-topic.ts'
 import type { TopicSnapshot } from '../model.ts'
-import type { CreateTopicRequest, TopicListView, TopicView } from '../protocol/admin.ts'
+import type { CreateTopicRequest, TopicListView, TopicView, UpdateTopicRequest } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
 import { listAll } from './list.ts'
 
@@ -22,6 +22,18 @@ export async function createTopic(core: Core, request: CreateTopicRequest): Prom
   if (made === 'removed_lately') throw removedLately(name)
   const empty = made.queues.map(({ queueId }) => ({ queueId, readOnly: false, nextOffset: 1 }))
   return { ...made.topic, queues: empty, groups: [] }
+}
+
+/** Sets from which lag on its groups raise an alarm. */
+export async function updateTopic(core: Core, topicName: string, request: UpdateTopicRequest): Promise<TopicView> {
+  await requireTopic(core, topicName)
+  const { maxLag, maxLagSeconds } = request
+  const limits = { ...(maxLag !== undefined && { maxLag }), ...(maxLagSeconds !== undefined && { maxLagSeconds }) }
+  if ((await core.store.updateTopic(topicName, limits)) === 'unknown_topic') {
+    throw new PmqError('not_found', `there is no topic ${topicName}`)
+  }
+  core.topics.forget(topicName)
+  return getTopicView(core, topicName)
 }
 
 const alreadyExists = (name: string) => new PmqError('already_exists', `topic ${name} exists already`)

@@ -1,6 +1,6 @@
 import type { Core } from '../core.ts'
-import { findAppendTime } from '../log/seek.ts'
-import type { GroupSnapshot, QueueOffset, Subscription } from '../model.ts'
+import { findUnread } from '../log/seek.ts'
+import type { QueueOffset, Subscription } from '../model.ts'
 import { originOf } from './fail-topics.ts'
 
 /** What waits in a queue for a group. */
@@ -13,6 +13,14 @@ export type Backlog = {
   isStalled: boolean
 }
 
+/** What of it matters to who measures. */
+export type MeasuredBacklog = Backlog & {
+  /** When the oldest that is there is past retention. */
+  endsAtMs?: number
+  /** Messages that were past retention before they were committed. */
+  lost: number
+}
+
 /**
  * Looks what waits in a queue that ends before `end`: a read of the log where anything does. It stalls when its messages
  * could have been handled, and nothing was committed, for longer than `patienceMs`.
@@ -23,14 +31,23 @@ export async function findBacklog(
   subscriptions: readonly Subscription[],
   end: number,
   patienceMs: number,
-): Promise<Backlog> {
+): Promise<MeasuredBacklog> {
   const { queueId, offset, isStopped, committedAtMs = 0 } = queue
   const lag = Math.max(0, end - 1 - offset)
-  const waitingSinceMs = lag > 0 ? await findAppendTime(core.store, queueId, offset + 1) : undefined
-  if (waitingSinceMs === undefined) return { lag, isStalled: false }
-  const dueAtMs = waitingSinceMs + longestDelayMs(queue, subscriptions)
-  const isOverdue = (sinceMs: number) => core.clock.now() - sinceMs > patienceMs
-  return { lag, waitingSinceMs, isStalled: !isStopped && isOverdue(dueAtMs) && isOverdue(committedAtMs) }
+  if (lag === 0) return { lag, lost: 0, isStalled: false }
+  const nowMs = core.clock.now()
+  const unread = await findUnread(core.store, queueId, offset + 1, nowMs)
+  // What was trimmed may have been the last that there was.
+  if (unread === undefined) return { lag, lost: lag, isStalled: false }
+  const dueAtMs = unread.appendedAtMs + longestDelayMs(queue, subscriptions)
+  const isOverdue = (sinceMs: number) => nowMs - sinceMs > patienceMs
+  return {
+    lag,
+    waitingSinceMs: unread.appendedAtMs,
+    endsAtMs: unread.expiresAtMs,
+    lost: unread.offset - offset - 1,
+    isStalled: !isStopped && isOverdue(dueAtMs) && isOverdue(committedAtMs),
+  }
 }
 
 function longestDelayMs(queue: QueueOffset, subscriptions: readonly Subscription[]): number {
@@ -38,18 +55,4 @@ function longestDelayMs(queue: QueueOffset, subscriptions: readonly Subscription
   if (subscription === undefined) return 0
   const { delayProcessTimeSeconds, maxRetryDelaySeconds } = subscription
   return 1000 * (queue.originTopicName === undefined ? delayProcessTimeSeconds : maxRetryDelaySeconds)
-}
-
-/** The queues of a group that stall; a read or two of the log for each of its queues. */
-export async function findStalled(
-  core: Core,
-  { offsets, subscriptions }: GroupSnapshot,
-  patienceMs: number,
-): Promise<QueueOffset[]> {
-  const look = async (queue: QueueOffset) => {
-    const end = await core.findEnd(queue.topicName, queue.queueId)
-    return findBacklog(core, queue, subscriptions, end, patienceMs)
-  }
-  const backlogs = await Promise.all(offsets.map(look))
-  return offsets.filter((_, i) => backlogs[i]?.isStalled)
 }

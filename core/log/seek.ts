@@ -23,12 +23,31 @@ export async function findOffsetBefore(store: LogStore, queueId: number, timeMs:
   return low - 1
 }
 
-/** When the message at an offset was appended; where that is past retention, the first one behind it. */
-export async function findAppendTime(store: LogStore, queueId: number, offset: number): Promise<number | undefined> {
+/** A message that is there, by the batch that it is in. */
+export type Unread = Pick<BatchHeader, 'appendedAtMs' | 'expiresAtMs'> & { offset: number }
+
+/** So many batches that are past retention and not deleted yet are looked at in one read. */
+const headersPerRead = 100
+
+/** The first message from an offset on that is within retention. Undefined: there is none. */
+export async function findUnread(
+  store: LogStore,
+  queueId: number,
+  offset: number,
+  nowMs: number,
+): Promise<Unread | undefined> {
+  const isThere = ({ expiresAtMs }: BatchHeader) => expiresAtMs > nowMs
   const [before] = await readHeader(store, queueId, offset, 'backward')
-  if (before && endOf(before) > offset) return before.appendedAtMs
-  const [behind] = await readHeader(store, queueId, offset, 'forward')
-  return behind?.appendedAtMs
+  if (before && endOf(before) > offset && isThere(before)) return { ...before, offset }
+  // Mostly it is the very next one.
+  for (let fromOffset = offset, limit = 1; ; limit = headersPerRead) {
+    const page = await store.readHeaders({ queueId, fromOffset, direction: 'forward', limit, consistent: true })
+    const found = page.find(isThere)
+    const last = page.at(-1)
+    if (found) return { ...found, offset: found.base }
+    if (last === undefined || page.length < limit) return undefined
+    fromOffset = endOf(last)
+  }
 }
 
 function readHeader(

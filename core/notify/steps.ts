@@ -83,6 +83,9 @@ const shortestPauseMs = 5_000
 const longestPauseMs = 300_000
 /** What a target asks for itself is granted up to a quarter of an hour. */
 const longestAskedMs = 900_000
+/** How long a target is left alone that has failed so often before. */
+export const pauseMs = (failures: number) => Math.min(longestPauseMs, shortestPauseMs * 2 ** Math.min(failures, 10))
+
 /** A target that has failed for a day is disabled until an operator enables it. */
 export const disabledAfterMs = 86_400_000
 
@@ -104,13 +107,12 @@ export function endStep(
   }
   const { failures, failingSinceMs = nowMs } = state
   if (result.isGone || nowMs - failingSinceMs >= disabledAfterMs) return { next: disabled(state, 'failures', nowMs) }
-  const pauseMs = Math.min(longestPauseMs, shortestPauseMs * 2 ** Math.min(failures, 10))
   const askedMs = Math.min(longestAskedMs, result.retryAfterMs ?? 0)
   const failing = {
     ...state,
     failures: failures + 1,
     failingSinceMs,
-    openUntilMs: nowMs + Math.max(pauseMs, askedMs),
+    openUntilMs: nowMs + Math.max(pauseMs(failures), askedMs),
     // One that failed before waits to be repeated: of this one only its queues are left.
     ...(delivery && !isRepeated && state.delivery
       ? {

@@ -11,6 +11,15 @@ export const createTopicRequest = v.strictObject({
   retentionMs: v.optional(wholeNumber(limits.minRetentionMs, limits.maxRetentionMs), 7 * 86_400_000),
 })
 
+const topicLag = {
+  /** More messages than this that wait for a group raise an alarm, unless its subscription has a limit of its own; 0: none. Default 0. */
+  maxLag: v.optional(wholeNumber(0)),
+  /** A message that waits for longer, in seconds, raises one; 0: none. Default 0. */
+  maxLagSeconds: v.optional(wholeNumber(0, limits.maxRetentionMs / 1000)),
+}
+/** Limits whose crossing raises an alarm. A setting that is not given stays as it is. */
+export const updateTopicRequest = v.strictObject(topicLag)
+
 export const addQueuesRequest = v.strictObject({
   /** How many; a topic has 1000 at most. Default 1. Messages of a key may go to another queue than before. */
   count: v.optional(wholeNumber(1, limits.maxQueuesPerTopic), 1),
@@ -35,6 +44,7 @@ export const topicView = v.object({
   createdAtMs: wholeNumber(),
   /** It is a fail topic: it holds what this group failed to handle of this topic. */
   failOf: v.optional(v.object({ groupName: v.string(), topicName: v.string() })),
+  ...topicLag,
   queues: v.array(queueView),
   /** Groups that subscribe to it. */
   groups: v.array(v.string()),
@@ -105,6 +115,10 @@ const subscriptionSettings = {
   retryInPlace: v.boolean(),
   /** PMQ's clients report each step that they take. Default false. */
   trace: v.boolean(),
+  /** More messages than this that wait in the topic raise an alarm; 0: what the topic says. Default 0. */
+  maxLag: wholeNumber(0),
+  /** A message that waits for longer, in seconds, raises one; 0: what the topic says. Default 0. */
+  maxLagSeconds: wholeNumber(0, limits.maxRetentionMs / 1000),
 }
 
 /** Settings of a subscription. A setting that is not given stays as it is. Changing them needs no restart. */
@@ -147,6 +161,8 @@ export const groupQueueView = v.object({
   lag: wholeNumber(),
   /** When the oldest message was published that is not committed. Absent: there is none. */
   waitingSinceMs: v.optional(wholeNumber()),
+  /** So many of them are past retention, and nobody will see them. Absent: none is. */
+  lost: v.optional(wholeNumber(1)),
   /** When progress was last committed. Absent: never. */
   committedAtMs: v.optional(wholeNumber()),
   /** Messages have been waiting for a minute, and nothing was committed in that time. */
@@ -234,6 +250,7 @@ export const errorBody = v.object({
   requestId: v.optional(v.string()),
 })
 
+export type UpdateTopicRequest = v.InferOutput<typeof updateTopicRequest>
 export type CreateTopicRequest = v.InferOutput<typeof createTopicRequest>
 export type TopicView = v.InferOutput<typeof topicView>
 export type TopicListView = v.InferOutput<typeof topicListView>

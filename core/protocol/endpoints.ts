@@ -1,5 +1,6 @@
 import type * as v from 'valibot'
 import * as admin from './admin.ts'
+import * as alarms from './alarms.ts'
 import * as audit from './audit.ts'
 import * as claims from './claims.ts'
 import * as commit from './commit.ts'
@@ -252,6 +253,15 @@ export const endpoints = {
     response: admin.topicView,
     summary: 'A topic, its queues and how far they reach.',
   },
+  updateTopic: {
+    method: 'PUT',
+    function: 'admin',
+    path: '/api/admin/topics/{topicName}',
+    request: admin.updateTopicRequest,
+    response: admin.topicView,
+    audits: 'topic',
+    summary: 'Change from which lag on groups that are behind in a topic raise an alarm.',
+  },
   removeTopic: {
     method: 'DELETE',
     function: 'admin',
@@ -406,6 +416,15 @@ export const endpoints = {
     summary: 'Start queues that were stopped.',
   },
   ...targetEndpoints,
+  listAlarms: {
+    method: 'GET',
+    function: 'admin',
+    path: '/api/admin/alarms',
+    request: alarms.listAlarmsRequest,
+    response: alarms.alarmListView,
+    summary:
+      'What is the matter: groups that are behind, messages that will be past retention unread, targets that were disabled.',
+  },
   listAudit: {
     method: 'GET',
     function: 'admin',

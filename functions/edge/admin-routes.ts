@@ -1,3 +1,4 @@
+import { listAlarms } from '../../core/admin/alarms.ts'
 import { dropFailed, resendFailed } from '../../core/admin/change-failed.ts'
 import { getFailed, listFailed } from '../../core/admin/failed.ts'
 import { getGroup } from '../../core/admin/group-view.ts'
@@ -6,7 +7,7 @@ import { changeStop, resetOffsets } from '../../core/admin/offsets.ts'
 import { addQueues, changeQueue, removeQueue } from '../../core/admin/queues.ts'
 import { removeTopic } from '../../core/admin/remove-topic.ts'
 import { subscribe, unsubscribe } from '../../core/admin/subscriptions.ts'
-import { createTopic, getTopicView, listTopics } from '../../core/admin/topics.ts'
+import { createTopic, getTopicView, listTopics, updateTopic } from '../../core/admin/topics.ts'
 import { listAudit } from '../../core/audit/list-audit.ts'
 import { recordAct } from '../../core/audit/record-act.ts'
 import type {
@@ -16,6 +17,7 @@ import type {
   ResetRequest,
   SubscribeRequest,
   UpdateGroupRequest,
+  UpdateTopicRequest,
 } from '../../core/protocol/admin.ts'
 import type { DropFailedRequest, ListFailedRequest, ResendFailedRequest } from '../../core/protocol/failed.ts'
 import type { HttpOptions, Routes } from './http.ts'
@@ -26,6 +28,7 @@ export const adminRoutes = {
   createTopic,
   listTopics,
   getTopicView: (core, _request, { topicName = '' }) => getTopicView(core, topicName),
+  updateTopic: (core, request: UpdateTopicRequest, { topicName = '' }) => updateTopic(core, topicName, request),
   removeTopic: (core, _request, { topicName = '' }) => removeTopic(core, topicName),
   addQueues: (core, request: AddQueuesRequest, { topicName = '' }) => addQueues(core, topicName, request),
   changeQueue: (core, request: ChangeQueueRequest, { topicName = '', queueId = '' }) =>
@@ -51,6 +54,7 @@ export const adminRoutes = {
   stopQueues: (core, request: ChangeStopRequest, { groupName = '' }) => changeStop(core, groupName, request, true),
   startQueues: (core, request: ChangeStopRequest, { groupName = '' }) => changeStop(core, groupName, request, false),
   ...targetRoutes,
+  listAlarms,
   listAudit,
 } satisfies Routes
 

@@ -22,6 +22,8 @@ export const envNames = {
   callbackNetworks: 'PMQ_CALLBACK_NETWORKS',
   /** Lambda functions that may be invoked, comma separated: what a target has to be called. Default none. */
   lambdaConsumers: 'PMQ_LAMBDA_CONSUMERS',
+  /** Of which lags metrics are written: `behind`, `all` or `none`. Default `behind`. */
+  lagMetrics: 'PMQ_LAG_METRICS',
   /** Another DynamoDB than the region's. */
   dynamodbEndpoint: 'PMQ_DYNAMODB_ENDPOINT',
 } as const
@@ -32,6 +34,9 @@ export const metricNames = {
   unhandledTopics: 'UnhandledTopics',
   stalledQueues: 'StalledQueues',
   deadLetters: 'DeadLetters',
+  /** By group and topic. */
+  lag: 'Lag',
+  oldestUnreadAge: 'OldestUnreadAge',
 } as const
 
 /** Reads a list of what has no commas. */

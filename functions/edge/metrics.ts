@@ -1,5 +1,5 @@
 import { Metrics, MetricUnit } from '@aws-lambda-powertools/metrics'
-import type { TickReport } from '../../core/tick.ts'
+import type { TickReport } from '../../core/tick/report.ts'
 import { metricNames } from './env.ts'
 
 /** How many of those that it counts a metric's line names: an operator begins with one, and each byte is paid for. */
@@ -9,7 +9,10 @@ const maxNamed = 20
  * Writes what a tick has found as metrics in the embedded format of CloudWatch: a line of the log, and no request. Nothing
  * is written where all is well, which the alarms take for well. `serviceName` tells one stack from another.
  */
-export function reportTick({ unhandled, stalled }: TickReport, serviceName: string): void {
+export function reportTick(
+  { unhandled, stalled }: Pick<TickReport, 'unhandled' | 'stalled'>,
+  serviceName: string,
+): void {
   if (unhandled.length === 0 && stalled.length === 0) return
   const metrics = new Metrics({ namespace: metricNames.namespace, serviceName })
   const add = (metricName: string, named: string[]) => {

@@ -80,6 +80,8 @@ export const itemOfTopic = (topic: Topic): Item => ({
   createdAtMs: num(topic.createdAtMs),
   ...(topic.failOf && { failOfGroup: str(topic.failOf.groupName), failOfTopic: str(topic.failOf.topicName) }),
   ...(topic.additions !== undefined && { additions: num(topic.additions) }),
+  ...(topic.maxLag !== undefined && { maxLag: num(topic.maxLag) }),
+  ...(topic.maxLagSeconds !== undefined && { maxLagSeconds: num(topic.maxLagSeconds) }),
 })
 
 export const topicOf = (item: Item): Topic => ({
@@ -91,6 +93,8 @@ export const topicOf = (item: Item): Topic => ({
     failOf: { groupName: strOf(item, 'failOfGroup'), topicName: strOf(item, 'failOfTopic') },
   }),
   ...(item.additions && { additions: numOf(item, 'additions') }),
+  ...(item.maxLag && { maxLag: numOf(item, 'maxLag') }),
+  ...(item.maxLagSeconds && { maxLagSeconds: numOf(item, 'maxLagSeconds') }),
 })
 
 export const itemOfQueue = (queue: Queue): Item => ({
@@ -187,6 +191,8 @@ export const settingsAttributes = (settings: SubscriptionSettings): Item => ({
   maxRetryDelaySeconds: num(settings.maxRetryDelaySeconds),
   retryInPlace: bool(settings.retryInPlace),
   trace: bool(settings.trace),
+  maxLag: num(settings.maxLag),
+  maxLagSeconds: num(settings.maxLagSeconds),
 })
 
 export const itemOfSubscription = (subscription: Subscription): Item => ({
@@ -216,6 +222,8 @@ export const subscriptionOf = (item: Item): Subscription => ({
   maxRetryDelaySeconds: numOf(item, 'maxRetryDelaySeconds'),
   retryInPlace: boolOf(item, 'retryInPlace'),
   trace: boolOf(item, 'trace'),
+  maxLag: numOf(item, 'maxLag'),
+  maxLagSeconds: numOf(item, 'maxLagSeconds'),
 })
 
 export const itemOfQueueOffset = (offset: QueueOffset): Item => ({

@@ -1,6 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { type Clock, systemClock } from '../../core/protocol/clock.ts'
 import type { Store } from '../../core/store.ts'
+import { createAlarms } from './alarms.ts'
 import { createAudit } from './audit.ts'
 import { createClaims } from './claims.ts'
 import { createCommits } from './commits.ts'
@@ -40,6 +41,7 @@ export function openDynamoStore(options: DynamoStoreOptions): Store {
     ...createCommits(registry),
     ...createClaims(registry),
     ...createConsumers(registry),
+    ...createAlarms(registry),
     ...createAudit(registry),
     ...createFailed(registry),
     ...createTargets(registry),

@@ -1,8 +1,8 @@
 import type { IdKind, Queue, Topic, TopicSnapshot } from '../../core/model.ts'
 import { nameRestMs, type RegistryStore, removalKeptMs } from '../../core/store.ts'
 import { keys } from '../keys.ts'
-import { num, numOf, str, strOf, ttl } from './attributes.ts'
-import { allOf, exists, expressions, isNew } from './expressions.ts'
+import { type Item, num, numOf, str, strOf, ttl } from './attributes.ts'
+import { allOf, exists, expressions, isNew, setAll } from './expressions.ts'
 import { itemKey, itemOfQueue, itemOfTopic, queueOf, topicOf } from './items.ts'
 import { notBeingRemoved, type RegistryContext } from './registry.ts'
 
@@ -10,6 +10,7 @@ type Topics = Pick<
   RegistryStore,
   | 'takeIds'
   | 'createTopic'
+  | 'updateTopic'
   | 'addQueues'
   | 'beginTopicRemoval'
   | 'cancelTopicRemoval'
@@ -165,6 +166,21 @@ export function createTopics({ requests, registryTable }: RegistryContext): Topi
         { Delete: { TableName: registryTable, Key: itemKey(keys.name('topic', topicName)) } },
       ])
       return answer.refused ? 'overtaken' : 'removed'
+    },
+
+    /** 1 write unit. */
+    async updateTopic(topicName: string, { maxLag, maxLagSeconds }: Pick<Topic, 'maxLag' | 'maxLagSeconds'>) {
+      const values: Item = {
+        ...(maxLag !== undefined && { maxLag: num(maxLag) }),
+        ...(maxLagSeconds !== undefined && { maxLagSeconds: num(maxLagSeconds) }),
+      }
+      if (Object.keys(values).length === 0) return (await this.readTopic(topicName)) ? 'updated' : 'unknown_topic'
+      const answer = await requests.update('updateTopic', 'repeatable', {
+        TableName: registryTable,
+        Key: itemKey(keys.topic(topicName)),
+        ...expressions({ UpdateExpression: setAll(values), ConditionExpression: exists }, values),
+      })
+      return answer.refused ? 'unknown_topic' : 'updated'
     },
 
     /** 1 write unit. */

@@ -1,4 +1,5 @@
 import type { Store } from '../../core/store.ts'
+import { createAlarms } from './alarms.ts'
 import { createAudit } from './audit.ts'
 import { createConsumers } from './consumers.ts'
 import { type Database, type DatabaseOptions, openDatabase } from './database.ts'
@@ -28,6 +29,7 @@ export function createSqliteStore(database: Database): SqliteStore {
     ...createTopics(database, written, durable),
     ...createGroups(database, written, durable),
     ...createConsumers(database, written, durable),
+    ...createAlarms(database, written, durable),
     ...createAudit(database, written, durable),
     ...createFailed(database, written, durable),
     ...createTargets(database, written, durable),

@@ -8,6 +8,7 @@ type TopicOperations = Pick<
   RegistryStore,
   | 'takeIds'
   | 'createTopic'
+  | 'updateTopic'
   | 'addQueues'
   | 'beginTopicRemoval'
   | 'cancelTopicRemoval'
@@ -130,6 +131,19 @@ export function createTopics(database: Database, written: Records, durable: Reco
             .filter(({ doc }) => (doc as { notifies?: boolean }).notifies)
             .map(groupNameOf),
         }
+      }),
+
+    updateTopic: (topicName, { maxLag, maxLagSeconds }) =>
+      database.write(() => {
+        const topic = written.get<Topic>(keys.topic(topicName))
+        if (!topic) return 'unknown_topic'
+        const changed = {
+          ...topic,
+          ...(maxLag !== undefined && { maxLag }),
+          ...(maxLagSeconds !== undefined && { maxLagSeconds }),
+        }
+        written.put(keys.topic(topicName), changed)
+        return 'updated'
       }),
 
     listTopics: ({ after, limit }) =>

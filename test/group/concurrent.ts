@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { rebalance } from '../../core/group/rebalance.ts'
 import type { Store } from '../../core/store.ts'
-import { tick } from '../../core/tick.ts'
+import { tick } from '../../core/tick/tick.ts'
 import { type Exploration, explore, type Scene } from '../core/explore.ts'
 import { type Fate, intercept, meet } from '../core/scripted-store.ts'
 import { createContainer } from '../log/containers.ts'

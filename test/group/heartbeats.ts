@@ -1,7 +1,7 @@
 import { heartbeat } from '../../core/client/heartbeat.ts'
 import type { Core } from '../../core/core.ts'
 import { type Store, StoreError } from '../../core/store.ts'
-import { tick } from '../../core/tick.ts'
+import { tick } from '../../core/tick/tick.ts'
 import { type Call, intercept } from '../core/scripted-store.ts'
 import { createContainer } from '../log/containers.ts'
 import { createManualClock, type ManualClock } from '../support/manual-clock.ts'

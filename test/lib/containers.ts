@@ -10,7 +10,6 @@ import { adminOptions, adminRoutes } from '../../functions/edge/admin-routes.ts'
 import { consumeOptions, consumeRoutes } from '../../functions/edge/consume-routes.ts'
 import { newSecret } from '../../functions/edge/core.ts'
 import { httpHandler } from '../../functions/edge/http.ts'
-import { silentBus } from '../../functions/edge/lazy-bus.ts'
 import type { Job } from '../../functions/edge/notify/jobs.ts'
 import { type NotifyEvent, notifyHandler } from '../../functions/edge/notify/notify-handler.ts'
 import { openNotifier } from '../../functions/edge/notify/open-notifier.ts'
@@ -26,6 +25,7 @@ import { textOf } from '../wire/service.ts'
 const targets = { network: { ...publicTargets, callbackNetworks: ['127.0.0.0/8'] }, functions: [] }
 const tables = { logTable: 'log', registryTable: 'registry' }
 const context = { awsRequestId: 'request' } as Context
+const withTime: Context = { ...context, getRemainingTimeInMillis: () => 60_000 }
 
 export type Containers = Awaited<ReturnType<typeof startContainers>>
 
@@ -39,11 +39,11 @@ export async function startContainers(endpoint: string, clock: Clock) {
   client.destroy()
 
   const functions = {
-    publish: createContainer(endpoint, clock, { announces: true }),
-    consume: createContainer(endpoint, clock, { announces: true }),
-    admin: createContainer(endpoint, clock, { announces: true }),
-    tick: createContainer(endpoint, clock, { announces: false }),
-    notify: createContainer(endpoint, clock, { announces: true }),
+    publish: createContainer(endpoint, clock),
+    consume: createContainer(endpoint, clock),
+    admin: createContainer(endpoint, clock),
+    tick: createContainer(endpoint, clock),
+    notify: createContainer(endpoint, clock),
   }
   const handlers = {
     publish: httpHandler(functions.publish.core, publishRoutes),
@@ -61,8 +61,7 @@ export async function startContainers(endpoint: string, clock: Clock) {
     },
   })
   const handleNotify = notifyHandler(notifier)
-  const handTo = (event: object) =>
-    handleNotify(event as NotifyEvent, { ...context, getRemainingTimeInMillis: () => 90_000 })
+  const handTo = (event: object) => handleNotify(event as NotifyEvent, withTime)
 
   /** What was said is heard, and jobs run that are due. */
   async function settle(): Promise<void> {
@@ -105,7 +104,7 @@ export async function startContainers(endpoint: string, clock: Clock) {
     },
 
     async tick(detail: TickEvent['detail'] = {}, type = 'Scheduled Event') {
-      await handleTick({ 'detail-type': type, detail } as TickEvent, context)
+      await handleTick({ 'detail-type': type, detail } as TickEvent, withTime)
       await settle()
     },
 
@@ -128,7 +127,7 @@ export async function startContainers(endpoint: string, clock: Clock) {
   }
 }
 
-function createContainer(endpoint: string, clock: Clock, { announces }: { announces: boolean }) {
+function createContainer(endpoint: string, clock: Clock) {
   const used = new Map<string, Set<string>>()
   const note = (resource: string, action: string) => {
     used.set(resource, (used.get(resource) ?? new Set()).add(action))
@@ -164,7 +163,7 @@ function createContainer(endpoint: string, clock: Clock, { announces }: { announ
     random: Math.random,
     newId: () => crypto.randomUUID(),
     newSecret,
-    bus: announces ? { groupChanged, tell } : silentBus,
+    bus: { groupChanged, tell },
     settings: { ...defaultSettings, targets, pollHoldMs: 0, topicCacheMs: 0, groupCacheMs: 0 },
   })
   return { core, used, note, partitions, notices }

@@ -28,6 +28,8 @@ export async function useEverything(
   await call('stopQueues', { of: 'all' }, paths)
   await call('startQueues', { of: 'all' }, paths)
   await call('resetOffsets', { of: 'all', to: 'end' }, paths)
+  await call('updateTopic', { maxLag: 1 }, paths)
+  await call('listAlarms')
   await call('listTopics')
   await call('listGroups')
   await call('listAudit')

@@ -101,6 +101,8 @@ export const otherSettings: SubscriptionSettings = {
   maxRetryDelaySeconds: 43_200,
   retryInPlace: true,
   trace: true,
+  maxLag: 500,
+  maxLagSeconds: 60,
 }
 
 export const offsetOf = (groupName: string, queueOffsetId: number, fields: Partial<QueueOffset> = {}): QueueOffset => ({

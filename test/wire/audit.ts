@@ -141,6 +141,14 @@ const rows: Row[] = [
     after: { name: 't2', retentionMs: 604_800_000, queues: [{ queueId: 5 }], groups: [] },
   },
   {
+    act: 'updateTopic',
+    request: { maxLag: 9 },
+    parameters: t1,
+    entity: 'topic:t1',
+    before: { queues: writable },
+    after: { queues: writable, maxLag: 9 },
+  },
+  {
     act: 'addQueues',
     request: { count: 1 },
     parameters: t1,

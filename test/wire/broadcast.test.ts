@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
 import type { AssignedQueue } from '../../core/protocol/membership.ts'
-import { tick } from '../../core/tick.ts'
+import { tick } from '../../core/tick/tick.ts'
 import { openRegistry } from '../group/groups.ts'
 import { bodiesOf, commit } from './operator.ts'
 import { assignment, base, createTopic, join, publish } from './scene.ts'

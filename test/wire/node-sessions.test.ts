@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import { tick } from '../../core/tick.ts'
+import { tick } from '../../core/tick/tick.ts'
 import type { Client } from '../../sdk/src/client.ts'
 import type { ConsumerOptions } from '../../sdk/src/consumer-options.ts'
 import type { ClientEvent } from '../../sdk/src/events.ts'

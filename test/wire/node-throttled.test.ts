@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
 import { StoreError } from '../../core/store.ts'
-import { tick } from '../../core/tick.ts'
+import { tick } from '../../core/tick/tick.ts'
 import type { ClientEvent } from '../../sdk/src/events.ts'
 import { intercept } from '../core/scripted-store.ts'
 import { seededRandom } from '../support/random.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { EndpointName } from '../../core/protocol/endpoints.ts'
-import { tick } from '../../core/tick.ts'
+import { tick } from '../../core/tick/tick.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
 import { seededRandom } from '../support/random.ts'
 import { base } from './scene.ts'

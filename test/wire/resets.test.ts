@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, describe, test } from 'node:test'
-import { tick } from '../../core/tick.ts'
+import { tick } from '../../core/tick/tick.ts'
 import { openSqliteStore } from '../../store/sqlite/open.ts'
 import { bodiesOf, commit, viewGroup } from './operator.ts'
 import { assignment, base, createGroup, createTopic, firstQueue, join, publish } from './scene.ts'

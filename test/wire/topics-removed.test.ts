@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, suite, test } from 'node:test'
 import { checkpointTopic } from '../../core/log/checkpoint.ts'
-import { tick } from '../../core/tick.ts'
+import { tick } from '../../core/tick/tick.ts'
 import { bodiesOf, refusal, viewTopic } from './operator.ts'
 import { assignment, base, consume, createGroup, createTopic, firstQueue, join, publish } from './scene.ts'
 import { openService, type Service } from './service.ts'

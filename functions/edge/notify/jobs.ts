@@ -1,8 +1,16 @@
 import { SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs'
+import type { Notice } from '../../../core/notices.ts'
 import type { TargetRef } from '../../../core/notify/target.ts'
 
 /** What is to be done about a target at a time. It names things, and holds nothing of theirs. */
-export type Job = { type: 'Wake'; target: TargetRef; wakeAtMs: number }
+export type Job =
+  | { type: 'Wake'; target: TargetRef; wakeAtMs: number }
+  | ({ type: 'Alarm'; target: TargetRef } & AlarmSending)
+
+export type AlarmNotice = Extract<Notice, { type: 'AlarmRaised' | 'AlarmCleared' }>
+
+/** An alarm on its way to one target: since when it is tried, and how often it was. */
+export type AlarmSending = { told: AlarmNotice; deliveryId: string; firstAtMs: number; tries: number }
 
 /** Carries jobs to whoever does them. Each may come twice. */
 export type Jobs = {

@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto'
+import { alarmId } from '../../../core/alarms/alarm.ts'
+import { raiseAlarm, readAlarms } from '../../../core/alarms/alarms.ts'
 import { findTopicWith } from '../../../core/client/find.ts'
 import type { Core } from '../../../core/core.ts'
 import type { Subscription, Topic } from '../../../core/model.ts'
@@ -5,12 +8,12 @@ import type { Notice, QueueOfTopic } from '../../../core/notices.ts'
 import { type Decided, readTarget, stepTarget } from '../../../core/notify/change-target.ts'
 import { dueOf } from '../../../core/notify/due.ts'
 import { pushEndStep, pushStep, pushWakeStep } from '../../../core/notify/push-steps.ts'
-import { endStep, hintStep, type Step, wakeStep } from '../../../core/notify/steps.ts'
+import { disabledAfterMs, endStep, hintStep, pauseMs, type Step, wakeStep } from '../../../core/notify/steps.ts'
 import type { Delivery, Target, TargetRef } from '../../../core/notify/target.ts'
 import type { createPush, Post } from '../push.ts'
 import { all } from './all.ts'
 import type { createCallbacks } from './callbacks.ts'
-import type { Job, Jobs } from './jobs.ts'
+import type { AlarmNotice, AlarmSending, Job, Jobs } from './jobs.ts'
 import { keepAnswer } from './keep-answer.ts'
 import type { Reach, Reached } from './reach.ts'
 
@@ -20,8 +23,6 @@ export type NotifierDeps = {
   callbacks: ReturnType<typeof createCallbacks>
   /** Makes runs of pushes, which tell of each request. */
   push: (onPost: (post: Post) => void) => ReturnType<typeof createPush>
-  /** Hears that a target was disabled since it had failed for a day, or said that it is gone. */
-  onDisabled: (target: Target) => Promise<void>
 }
 
 /** Acts on what the bus says and on jobs, of which each may come twice. `leftMs`: how long it may take. */
@@ -88,8 +89,37 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
   async function ended(target: Target, decide: (target: Target, nowMs: number) => Step): Promise<void> {
     // As it was when the delivery began; whoever has changed it meanwhile makes the store answer with what is there.
     const decided = await stepTarget(core, target, decide)
-    if (decided?.step.next?.disabledBy === 'failures') await deps.onDisabled(decided.target)
+    if (decided?.step.next?.disabledBy === 'failures') await tellDisabled(decided.target)
     await follow(decided)
+  }
+
+  async function tellDisabled({ owner, name: targetName, state }: Target): Promise<void> {
+    const ofGroup = owner === 'alarms' ? {} : { groupName: owner.groupName }
+    const name = { kind: 'target_disabled', ...ofGroup, targetName } as const
+    await raiseAlarm(core, name, { failures: state.failures + 1 }, (await readAlarms(core)).get(alarmId(name)))
+  }
+
+  /** Each target of alarms hears of each change. What fails is repeated by a job of its own, for a day. */
+  async function tellAlarm(told: AlarmNotice): Promise<void> {
+    const targets = await core.store.readTargets('alarms')
+    const deliveryId = alarmDeliveryId(told)
+    await all(targets, target => sendAlarm(target, { told, deliveryId, firstAtMs: core.clock.now(), tries: 0 }))
+  }
+
+  async function sendAlarm(target: Target, sending: AlarmSending): Promise<void> {
+    if (target.state.isDisabled) return
+    const { told, deliveryId, firstAtMs, tries } = sending
+    const { type, alarm, text } = told
+    const body = JSON.stringify({ type, text, ...alarm })
+    const reached = await sendOne(target, { what: 'alarm' }, { deliveryId, body, timeoutMs: hintTimeoutMs })
+    const step = await stepTarget(core, target, (each, nowMs) => endStep(each, undefined, reached, nowMs))
+    if (step?.step.next?.disabledBy === 'failures') await tellDisabled(step.target)
+    if (reached.outcome === 'succeeded' || !step || step.target.state.isDisabled) return
+    const nowMs = core.clock.now()
+    if (nowMs - firstAtMs >= disabledAfterMs) return
+    const { owner, name } = target
+    const delayMs = Math.max(pauseMs(tries), reached.retryAfterMs ?? 0)
+    await jobs.schedule({ type: 'Alarm', target: { owner, name }, ...sending, tries: tries + 1 }, delayMs)
   }
 
   async function sendHint(
@@ -157,7 +187,7 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
   async function test(ref: TargetRef, deliveryId: string): Promise<void> {
     const target = await readTarget(core, ref)
     if (!target) return
-    const body = JSON.stringify(target.delivers === 'messages' ? { msgs: [] } : { msgNotifyDtos: [] })
+    const body = JSON.stringify(testBody(target))
     const reached = await sendOne(target, { what: 'test' }, { deliveryId, body, timeoutMs: hintTimeoutMs })
     // One that has failed is no failure of what it is for.
     if (reached.outcome === 'succeeded') await ended(target, (each, nowMs) => endStep(each, undefined, reached, nowMs))
@@ -171,17 +201,33 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
           return queueAppended(notice, leftMs)
         case 'TargetTest':
           return test(notice.target, notice.deliveryId)
+        case 'AlarmRaised':
+        case 'AlarmCleared':
+          return tellAlarm(notice)
       }
     },
     async run(job, leftMs) {
       const target = await readTarget(core, job.target)
       if (!target) return
+      if (job.type === 'Alarm') return sendAlarm(target, job)
       if (target.delivers === 'messages')
         return pushOn(target, [], leftMs, (each, nowMs) => pushWakeStep(each, job.wakeAtMs, nowMs))
       await follow(await stepTarget(core, target, (each, nowMs) => wakeStep(each, job.wakeAtMs, nowMs, newDeliveryId)))
     },
   }
 }
+
+const testBody = ({ owner, delivers }: Target) => {
+  if (owner === 'alarms') return { type: 'Test', text: 'A test of this target: nothing is the matter' }
+  return delivers === 'messages' ? { msgs: [] } : { msgNotifyDtos: [] }
+}
+
+/** The same for whoever tells of it again. */
+const alarmDeliveryId = ({ type, alarm }: AlarmNotice) =>
+  `alarm_${createHash('sha256')
+    .update(JSON.stringify([type, alarmId(alarm), alarm.raisedAtMs]))
+    .digest('base64url')
+    .slice(0, 24)}`
 
 const originOf = ({ name, failOf }: Topic) => failOf?.topicName ?? name
 

@@ -27,7 +27,6 @@ export function openNotifier(
     reach,
     callbacks: createCallbacks(core, reach),
     push: onPost => createPush(core, { sender, onPost, ...(invokes && { invoke: invokes.sync }) }),
-    onDisabled: async () => undefined,
   })
   return { ...notifier, close: sender.close }
 }

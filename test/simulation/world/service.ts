@@ -4,7 +4,7 @@ import { type Bus, type Core, createCore, groupHasChanged, type Settings } from 
 import { rebalance } from '../../../core/group/rebalance.ts'
 import { type Endpoint, type EndpointName, endpoints } from '../../../core/protocol/endpoints.ts'
 import { StoreError } from '../../../core/store.ts'
-import { tick } from '../../../core/tick.ts'
+import { tick } from '../../../core/tick/tick.ts'
 import { adminOptions, adminRoutes } from '../../../functions/edge/admin-routes.ts'
 import { consumeOptions, consumeRoutes } from '../../../functions/edge/consume-routes.ts'
 import { type HttpHandler, httpHandler } from '../../../functions/edge/http.ts'

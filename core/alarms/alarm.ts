@@ -1,0 +1,65 @@
+/**
+ * What an alarm is about. `lag`: more waits in a topic for a group, or for longer, than somebody has allowed. `retention`: unread
+ * messages are soon past retention, or some are. `target_disabled`: nothing is sent any more to a target that failed.
+ */
+export type AlarmKind = 'lag' | 'retention' | 'target_disabled'
+
+/** What it is about, by which there is one alarm of a kind at most. */
+export type AlarmName = {
+  kind: AlarmKind
+  /** Absent: it is about a target of alarms. */
+  groupName?: string
+  topicName?: string
+  targetName?: string
+}
+
+/** An alarm that is open, or was. */
+export type Alarm = AlarmName & {
+  /** Figures at the time when it was raised, or cleared: numbers whose names say their units. */
+  facts: Record<string, number>
+  raisedAtMs: number
+  /** Absent: it is open. */
+  clearedAtMs?: number
+  /** The bus was told of the last change. Whoever died before that left it to the tick. */
+  isTold: boolean
+  revision: number
+}
+
+/** An alarm that was cleared stays listed for 30 days. */
+export const clearedKeptMs = 30 * 86_400_000
+
+/** One text for each name. No name of a group, topic or target has the separator. */
+export const alarmId = ({ kind, groupName = '', topicName = '', targetName = '' }: AlarmName): string =>
+  [kind, groupName, topicName, targetName].join('#')
+
+export const isOpen = ({ clearedAtMs }: Alarm): boolean => clearedAtMs === undefined
+
+/** For people: what is the matter, in one sentence. */
+export function describeAlarm({ kind, groupName, topicName, targetName, facts, clearedAtMs }: Alarm): string {
+  const { messages = 0, oldestAgeSeconds = 0, retentionLeftSeconds = 0, lost = 0, failures = 0 } = facts
+  const isOver = clearedAtMs !== undefined
+  const waits = `${messages} messages wait, the oldest for ${oldestAgeSeconds} s`
+  switch (kind) {
+    case 'lag':
+      return `Group ${groupName} ${isOver ? 'has caught up with' : 'is behind in'} topic ${topicName}: ${waits}`
+    case 'retention':
+      if (isOver)
+        return `Group ${groupName} reads topic ${topicName} again before its messages are past retention: ${waits}`
+      return lost > 0
+        ? `Group ${groupName} has missed ${lost} messages of topic ${topicName}, which are past retention: ${waits}`
+        : `Group ${groupName} will miss messages of topic ${topicName}, which are past retention in ${retentionLeftSeconds} s: ${waits}`
+    case 'target_disabled': {
+      const whose = groupName === undefined ? 'of alarms' : `of group ${groupName}`
+      return isOver
+        ? `Target ${targetName} ${whose} is sent to again`
+        : `Target ${targetName} ${whose} is sent nothing any more, since it has failed ${failures} times in a row`
+    }
+  }
+}
+
+/** An alarm as others are told of it. */
+export type ToldAlarm = Omit<Alarm, 'isTold' | 'revision'>
+
+export function toTold({ isTold: _told, revision: _revision, ...alarm }: Alarm): ToldAlarm {
+  return alarm
+}
