@@ -7,38 +7,36 @@ import { createLru } from '../lru.ts'
  * were idle: each group has its own minute.
  */
 export type Looks = {
-  isDue(groupName: string, nowMs: number): boolean
-  /** No look is remembered: whom somebody watches is looked at now. */
-  isUnknown(groupName: string): boolean
-  /** A look was made. `state`: what would be another one if anything had happened. `longestMinutes`: until the next one at most. */
-  note(groupName: string, state: string, nowMs: number, longestMinutes: number): void
+  /** `watchedMinutes`: somebody waits for what a look finds, so it is put off for no longer. */
+  isDue(groupName: string, nowMs: number, watchedMinutes: number | undefined): boolean
+  /** A look was made. `state`: what would be another one if anything had happened. `isUrgent`: the next one is in a minute. */
+  note(groupName: string, look: { state: string; hasMembers: boolean; isUrgent: boolean }, nowMs: number): void
 }
 
 /** With members, somebody waits for its messages; one without is looked at for its retention. */
-export const idleMinutes = 15
-export const abandonedMinutes = 60
-/** A group with targets, or with an alarm that is to be cleared. */
-export const watchedMinutes = 1
+const idleMinutes = 15
+const abandonedMinutes = 60
 
 const maxRemembered = 50_000
+/** Ticks come a little early now and then. */
+const toleranceMs = 5_000
 
 export function createLooks(): Looks {
-  const known = createLru<string, { state: string; gapMinutes: number; nextAtMs: number }>(maxRemembered)
+  const known = createLru<string, { state: string; gapMinutes: number; atMs: number }>(maxRemembered)
   return {
-    isDue(groupName, nowMs) {
+    isDue(groupName, nowMs, watchedMinutes) {
       const entry = known.get(groupName)
-      // A clock that was set back must not keep anybody waiting.
-      if (!entry || entry.nextAtMs - nowMs > abandonedMinutes * 60_000) return isTurnOf(groupName, idleMinutes, nowMs)
-      return entry.nextAtMs <= nowMs
+      // Of a time that is to come nothing is known: a clock was set back.
+      if (!entry || entry.atMs > nowMs) return watchedMinutes !== undefined || isTurnOf(groupName, idleMinutes, nowMs)
+      const gapMinutes = Math.min(entry.gapMinutes, watchedMinutes ?? entry.gapMinutes)
+      return nowMs - entry.atMs >= gapMinutes * 60_000 - toleranceMs
     },
-    isUnknown: groupName => known.peek(groupName) === undefined,
-    note(groupName, state, nowMs, longestMinutes) {
+    note(groupName, { state, hasMembers, isUrgent }, atMs) {
+      const longest = hasMembers ? idleMinutes : abandonedMinutes
       const before = known.get(groupName)
-      const gapMinutes = before?.state === state ? Math.min(longestMinutes, before.gapMinutes * 2) : 1
-      // The first look tells nothing of what has happened.
-      const firstGap = before ? gapMinutes : longestMinutes
-      // A little less, since ticks come a little early now and then.
-      known.set(groupName, { state, gapMinutes: firstGap, nextAtMs: nowMs + firstGap * 60_000 - 5_000 })
+      // The first look does not tell whether anything happens.
+      const gapMinutes = !before ? longest : before.state === state ? Math.min(longest, before.gapMinutes * 2) : 1
+      known.set(groupName, { state, gapMinutes: isUrgent ? 1 : gapMinutes, atMs })
     },
   }
 }

@@ -10,7 +10,7 @@ import { alignNotifies } from '../notify/align.ts'
 import { StoreError } from '../store.ts'
 import { lookAfterGroup } from './groups.ts'
 import { type Ends, type Look, lookAt } from './look.ts'
-import { abandonedMinutes, idleMinutes, isTurnOf, watchedMinutes } from './looks.ts'
+import { isTurnOf } from './looks.ts'
 import { removeNewcomers } from './newcomers.ts'
 import { emptyReport, type TickReport } from './report.ts'
 
@@ -72,6 +72,9 @@ export async function tick(core: Core, budgetMs = usualBudgetMs): Promise<TickRe
 
 type Each = (names: readonly string[], what: string, act: (name: string) => Promise<void>) => Promise<void>
 
+/** A group with targets is looked at so often while nothing happens: its targets may not have heard what does. */
+const minutesWithTargets = 5
+
 async function lookAtLag(core: Core, report: TickReport, each: Each): Promise<void> {
   const [names, alarms, withTargets] = await Promise.all([
     listAll(page => core.store.listGroups(page)),
@@ -80,24 +83,31 @@ async function lookAtLag(core: Core, report: TickReport, each: Each): Promise<vo
   ])
   await retell(core, alarms.values())
   const open = [...alarms.values()].filter(isOpen)
-  const watched = new Set([...withTargets, ...open.flatMap(alarm => (isOfLag(alarm) && alarm.groupName) || [])])
+  const watched = new Map<string, number>([
+    ...withTargets.map(name => [name, minutesWithTargets] as const),
+    ...open.flatMap(({ kind, groupName }) => (isOfLag({ kind }) && groupName ? [[groupName, 1] as const] : [])),
+  ])
   const there = new Set(names)
   for (const alarm of open) {
     if (alarm.groupName !== undefined && !there.has(alarm.groupName)) await clearAlarm(core, alarm)
   }
   const nowMs = core.clock.now()
   const ends: Ends = new Map()
-  const due = names.filter(name => core.looks.isDue(name, nowMs) || (watched.has(name) && core.looks.isUnknown(name)))
+  const due = names.filter(name => core.looks.isDue(name, nowMs, watched.get(name)))
   await each(due, 'lag of group', async groupName => {
     const snapshot = await core.store.readGroup(groupName)
     if (!snapshot) return
     report.looked++
     const look = await lookAt(core, snapshot, ends)
-    const longest = watched.has(groupName) ? watchedMinutes : look.hasMembers ? idleMinutes : abandonedMinutes
-    core.looks.note(groupName, look.state, nowMs, longest)
+    const hasTargets = withTargets.includes(groupName)
+    core.looks.note(
+      groupName,
+      { ...look, isUrgent: hasTargets && look.lags.some(({ messages }) => messages > 0) },
+      nowMs,
+    )
     report.lags.push(...look.lags)
     report.stalled.push(...look.stalled.map(({ topicName, queueId }) => ({ groupName, topicName, queueId })))
-    if (withTargets.includes(groupName)) await tellAgain(core, look, report)
+    if (hasTargets) await tellAgain(core, look, report)
     await judgeLag(core, look, alarms)
   })
 }

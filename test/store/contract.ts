@@ -13,6 +13,7 @@ import type {
   Topic,
 } from '../../core/model.ts'
 import { maxQueuesAtOnce, type QueueMove, type Store } from '../../core/store.ts'
+import { alarmsContract } from './contract-alarms.ts'
 import { auditContract } from './contract-audit.ts'
 import { claimContract } from './contract-claims.ts'
 import { deathContract } from './contract-deaths.ts'
@@ -735,6 +736,7 @@ export function storeContract(name: string, open: () => Promise<ContractStore>, 
     const scene: ContractScene = { store: () => store, unique }
     auditContract(scene)
     targetsContract(scene)
+    alarmsContract(scene)
     queueContract(scene)
     topicContract(scene)
     groupContract(scene)
