@@ -1,6 +1,5 @@
 import { coreFromEnv } from './edge/core.ts'
-import { envNames, requireEnv } from './edge/env.ts'
-import { lagMetricsModes } from './edge/lag-metrics.ts'
+import { envNames, lagMetricsModes, requireEnv } from './edge/env.ts'
 import { tickHandler } from './edge/tick-handler.ts'
 
 const { env } = process

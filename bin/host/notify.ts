@@ -48,7 +48,9 @@ export function createLocalNotify(core: Core): LocalNotify {
     },
     async stop() {
       stopping.abort()
-      await Promise.race([Promise.all(running), core.clock.sleep(drainMs)])
+      const drained = new AbortController()
+      await Promise.race([Promise.all(running), core.clock.sleep(drainMs, drained.signal)])
+      drained.abort()
       // What is still under way has no answer then, and is over.
       notifier.close()
       await Promise.all(running)

@@ -46,6 +46,13 @@ export const listOf = (text: string | undefined): string[] =>
     .map(each => each.trim())
     .filter(each => each !== '')
 
+/**
+ * Of which lags metrics are written. Each group and topic are two metrics, and one costs 0.30 USD for a month in which it is
+ * written. `behind`: of those where something waits, and once when nothing does any more. `all`: of all that are looked at.
+ */
+export type LagMetrics = 'behind' | 'all' | 'none'
+export const lagMetricsModes: readonly LagMetrics[] = ['behind', 'all', 'none']
+
 export type Environment = Record<string, string | undefined>
 
 export function requireEnv(env: Environment, name: string): string {

@@ -1,12 +1,5 @@
 import type { Lag } from '../../core/lag.ts'
-import { metricNames } from './env.ts'
-
-/**
- * Of which lags metrics are written. Each group and topic are two metrics, and one costs 0.30 USD for a month in which it is
- * written. `behind`: of those where something waits, and once when nothing does any more. `all`: of all that are looked at.
- */
-export type LagMetrics = 'behind' | 'all' | 'none'
-export const lagMetricsModes: readonly LagMetrics[] = ['behind', 'all', 'none']
+import { type LagMetrics, metricNames } from './env.ts'
 
 const maxRemembered = 100_000
 

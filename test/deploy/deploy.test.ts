@@ -148,10 +148,10 @@ suite('deployed for real, to moto', { skip: engine.skip ?? false }, () => {
       /^Pmq(\w+)Function/.exec(id)?.[1],
       Environment?.Variables?.[envNames.timeZone],
     ])
-    assert.deepEqual(
-      zones.filter(([, zone]) => zone !== undefined),
-      [['Consume', 'Asia/Shanghai']],
-    )
+    assert.deepEqual(zones.filter(([, zone]) => zone !== undefined).sort(), [
+      ['Consume', 'Asia/Shanghai'],
+      ['Notify', 'Asia/Shanghai'],
+    ])
     assert.deepEqual(await deployed.tables(), before)
   })
 })

@@ -27,6 +27,7 @@ for (const { name, folder } of bundle(outdir)) {
       [envNames.serviceName]: 'Pmq',
       [envNames.registryTable]: 'registry',
       [envNames.bus]: 'bus',
+      [envNames.jobQueue]: 'https://sqs.eu-central-1.amazonaws.com/1/jobs',
       AWS_REGION: 'eu-central-1',
     }
     const output = execFileSync(process.execPath, ['--eval', load, join(folder, 'index.js')], {

@@ -85,6 +85,41 @@ suite('alarms', () => {
     }
   })
 
+  test('are also what the service tells itself, as a sentence', () => {
+    template.hasResourceProperties('AWS::Events::Rule', {
+      EventBusName: { Ref: bus },
+      EventPattern: { source: ['pmq'], 'detail-type': ['AlarmRaised', 'AlarmCleared'] },
+      Targets: [
+        Match.objectLike({
+          Arn: { Ref: Object.keys(template.findResources('AWS::SNS::Topic'))[0] },
+          InputTransformer: Match.objectLike({
+            InputPathsMap: { 'detail-type': '$.detail-type', 'detail-text': '$.detail.text' },
+          }),
+        }),
+      ],
+    })
+  })
+
+  test('look at each function, each table and the queue of jobs that failed, and at a tick that does not run', () => {
+    const alarms = Object.keys(template.findResources('AWS::CloudWatch::Alarm')).map(
+      id => /^PmqAlarms(.*?)[0-9A-F]{8}$/.exec(id)?.[1],
+    )
+    const names = ['Publish', 'Consume', 'Admin', 'Tick', 'Notify']
+    const expected = [
+      ...names.flatMap(name => [`${name}Errors`, `${name}Throttles`]),
+      ...['Log', 'Registry'].flatMap(name => [`${name}TableThrottles`, `${name}TableErrors`]),
+      ...['DeadJobs', 'DeadLetters', 'StalledQueues', 'TickNotRunning', 'UnhandledTopics'],
+    ]
+    assert.deepEqual(alarms.sort(), expected.sort())
+    template.hasResourceProperties('AWS::CloudWatch::Alarm', {
+      MetricName: 'Invocations',
+      Dimensions: [{ Name: 'FunctionName', Value: { Ref: functionIds.tick } }],
+      ComparisonOperator: 'LessThanThreshold',
+      Threshold: 1,
+      TreatMissingData: 'breaching',
+    })
+  })
+
   test('look at metrics that the functions write, of their own stack, and take none for well', () => {
     for (const MetricName of [metricNames.unhandledTopics, metricNames.stalledQueues, metricNames.deadLetters]) {
       template.hasResourceProperties('AWS::CloudWatch::Alarm', {
@@ -130,7 +165,7 @@ suite('functions', () => {
       [registryTable]: anyItem.filter(action => action !== 'dynamodb:GetItem'),
       [bus]: putEvents,
     },
-    tick: { [logTable]: dynamodb('Query'), [registryTable]: anyItem },
+    tick: { [logTable]: dynamodb('Query'), [registryTable]: anyItem, [bus]: putEvents },
     notify: {
       [logTable]: dynamodb('PutItem', 'Query'),
       [registryTable]: dynamodb('GetItem', 'PutItem', 'Query', 'UpdateItem'),
@@ -157,7 +192,7 @@ suite('functions', () => {
     const expected = {
       consume: busToo,
       admin: busToo,
-      tick: { ...tables, [envNames.serviceName]: 'Pmq' },
+      tick: { ...busToo, [envNames.serviceName]: 'Pmq' },
       publish: { ...busToo, [envNames.serviceName]: 'Pmq' },
       notify: { ...busToo, [envNames.jobQueue]: { Ref: jobs } },
     }
@@ -223,7 +258,7 @@ suite('notify', () => {
 
   test('hears at once that queues have got messages, and a second later that they were busy', () => {
     calls(['QueueAppended', 'TargetTest'], { 'Fn::GetAtt': [functionIds.notify, 'Arn'] })
-    calls(['QueueBusy'], { 'Fn::GetAtt': [jobs, 'Arn'] })
+    calls(['QueueBusy', 'AlarmRaised', 'AlarmCleared'], { 'Fn::GetAtt': [jobs, 'Arn'] })
     assert.equal(template.findResources('AWS::SQS::Queue')[jobs]?.Properties.DelaySeconds, 1)
   })
 

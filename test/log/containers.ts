@@ -23,7 +23,7 @@ export function createContainer(
     random: seededRandom(options.seed ?? 1),
     newId: () => `id-${++ids}`,
     newSecret,
-    bus: silentBus,
+    bus: { ...silentBus },
     settings: { ...defaultSettings, topicCacheMs: 0, groupCacheMs: 0, ...options.settings },
   })
 }

@@ -16,6 +16,7 @@ const layers: Record<string, Layer | 'anything'> = {
       '@aws-sdk/client-dynamodb',
       '@aws-sdk/client-eventbridge',
       '@aws-sdk/client-lambda',
+      '@aws-sdk/client-sqs',
       '@aws-lambda-powertools/metrics',
       '@middy/core',
       'aws-lambda',

@@ -120,7 +120,7 @@ suite('a group', () => {
     const group = await service.call('createGroup', { name: 'g1' })
     const versions = { rbVersion: 0, metaVersion: 1, version: 1 }
     const settings = { mode: 'balanced', allowedIps: [], deniedIps: [], maxConsumers: 0 }
-    const nothing = { copies: [], subscriptions: [], unhandledTopics: [], members: [], queues: [] }
+    const nothing = { copies: [], subscriptions: [], unhandledTopics: [], members: [], queues: [], targets: [] }
     assert.deepEqual(group, { name: 'g1', ...settings, ...versions, ...nothing })
   })
 

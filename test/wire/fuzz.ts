@@ -12,6 +12,16 @@ import { eventFor, openService, type Service } from './service.ts'
  */
 export type FuzzOptions = { openStore?: () => Promise<Store>; runs: number; skip?: string }
 
+/** What the paths of requests are matched with. */
+const fixedParameters = {
+  topicName: 't1',
+  groupName: 'g1',
+  queueId: '1',
+  failedId: '1-2-3',
+  targetName: 'hook',
+  secretId: 's1',
+}
+
 export function fuzzSuite(name: string, { openStore, runs, skip }: FuzzOptions): void {
   suite(`a request of any kind harms nobody: ${name}`, skip === undefined ? {} : { skip }, () => {
     let service: Service
@@ -31,7 +41,7 @@ export function fuzzSuite(name: string, { openStore, runs, skip }: FuzzOptions):
     async function assertHarmless(endpointName: EndpointName, body: string, parameter: string): Promise<void> {
       const endpoint: Endpoint = endpoints[endpointName]
       lines.length = 0
-      const event = eventFor(endpoint, body, { topicName: 't1', groupName: 'g1', queueId: '1', failedId: '1-2-3' })
+      const event = eventFor(endpoint, body, fixedParameters)
       const pathParameters = Object.fromEntries(Object.keys(event.pathParameters ?? {}).map(key => [key, parameter]))
       const { status, json } = await service.invoke(endpoint.function, { ...event, pathParameters })
       assert.ok(status < 500, `${status} ${JSON.stringify(json)}: ${lines.at(-1)}`)
