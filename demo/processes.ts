@@ -20,9 +20,14 @@ export async function endProcess(child: ChildProcess, signal?: NodeJS.Signals): 
 }
 
 /** Starts the host on its folder, at a free port unless told otherwise, and returns its URL once it listens. */
-export async function startHostProcess(folder: string, sessionTimeoutSeconds: number, port = 0): Promise<HostProcess> {
+export async function startHostProcess(
+  folder: string,
+  sessionTimeoutSeconds: number,
+  port = 0,
+  more: string[] = [],
+): Promise<HostProcess> {
   const file = fileURLToPath(new URL('../bin/pmq.ts', import.meta.url))
-  const args = ['start', '--port', `${port}`, '--dir', folder, '--session-timeout', `${sessionTimeoutSeconds}`]
+  const args = ['start', '--port', `${port}`, '--dir', folder, '--session-timeout', `${sessionTimeoutSeconds}`, ...more]
   const child = fork(file, args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
   const url = await readUrl(child)
   return { child, url }

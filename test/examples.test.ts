@@ -23,7 +23,7 @@ suite('the examples', () => {
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'pmq-examples-'))
-    host = await startHostProcess(folder, 30)
+    host = await startHostProcess(folder, 30, 0, ['--allow-local-targets'])
   })
 
   after(async () => {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, suite, test } from 'node:test'
+import { Webhook } from 'standardwebhooks'
+import { clearAlarm, raiseAlarm } from '../../core/alarms/alarms.ts'
 import { publicTargets } from '../../core/notify/network-policy.ts'
 import { callbackUrlOf } from '../../functions/edge/notify/callbacks.ts'
 import type { InvokeAnswer, InvokeRequest } from '../../functions/edge/push/invoke.ts'
@@ -222,5 +224,80 @@ suite('a push group', () => {
     await service.call('enableTarget', undefined, { groupName: 'billing', targetName: 'hook' })
     await settle()
     assert.deepEqual(bodiesOf(hook.got), ['m0'])
+  })
+})
+
+suite('a webhook of alarms', () => {
+  const behind = async () => {
+    const { service, core, queueIds } = scene
+    const alarm = { kind: 'lag', groupName: 'billing', topicName: 'orders' } as const
+    assert.ok(queueIds.length > 0)
+    await raiseAlarm(core, alarm, { messages: 7, oldestAgeSeconds: 3 }, undefined)
+    return (await service.call('listAlarms', {})).alarms
+  }
+  const put = (url: string) => scene.service.call('putAlarmTarget', { url }, { targetName: 'ops' })
+
+  test('is told once when one begins and once when it is over, signed, in words and figures', async () => {
+    const { core, pass } = await open()
+    const hook = await serveTarget()
+    const { secret = '' } = await put(hook.url)
+    await behind()
+    await behind()
+    await pass(5_000)
+    const [alarm] = await core.store.listAlarms()
+    await clearAlarm(core, alarm, { messages: 0, oldestAgeSeconds: 0 })
+    await pass(5_000)
+    assert.equal(hook.got.length, 2)
+    const [raised, cleared] = hook.got
+    assert.partialDeepStrictEqual(raised?.json, {
+      type: 'AlarmRaised',
+      kind: 'lag',
+      groupName: 'billing',
+      topicName: 'orders',
+      facts: { messages: 7, oldestAgeSeconds: 3 },
+      text: 'Group billing is behind in topic orders: 7 messages wait, the oldest for 3 s',
+    })
+    assert.partialDeepStrictEqual(cleared?.json, { type: 'AlarmCleared', kind: 'lag' })
+    new Webhook(secret).verify(raised?.text ?? '', raised?.headers as Record<string, string>)
+    assert.notEqual(raised?.id, cleared?.id)
+  })
+
+  test('is told again under the same id while it fails, and another one is not kept waiting by it', async () => {
+    const { pass, service } = await open()
+    let status = 500
+    const hook = await serveTarget(() => status)
+    const other = await serveTarget()
+    await put(hook.url)
+    await service.call('putAlarmTarget', { url: other.url }, { targetName: 'other' })
+    await behind()
+    await pass(60_000)
+    assert.ok(hook.got.length >= 3, `${hook.got.length} tries`)
+    status = 200
+    await pass(600_000)
+    assert.equal(new Set(hook.got.map(({ id, text }) => id + text)).size, 1)
+    assert.equal(other.got.length, 1)
+    const tries = hook.got.length
+    await pass(3_600_000)
+    assert.equal(hook.got.length, tries)
+  })
+
+  test('hears that a target of a group was disabled, and that it was enabled again', async () => {
+    const { pass, publish, service, put: putTarget } = await open()
+    const ops = await serveTarget()
+    await put(ops.url)
+    const gone = await serveTarget(() => 410)
+    await putTarget('hook', { url: gone.url })
+    await publish()
+    await pass(5_000)
+    const hook = { groupName: 'billing', targetName: 'hook' }
+    assert.partialDeepStrictEqual((await service.call('listAlarms', {})).alarms, [{ kind: 'target_disabled', ...hook }])
+    await service.call('enableTarget', undefined, hook)
+    await service.call('disableTarget', undefined, hook)
+    await pass(5_000)
+    assert.deepEqual(
+      ops.got.map(({ json }) => (json as { type: string }).type),
+      ['AlarmRaised', 'AlarmCleared'],
+    )
+    assert.deepEqual((await service.call('listAlarms', {})).alarms, [])
   })
 })

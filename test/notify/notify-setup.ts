@@ -36,6 +36,9 @@ export async function serveTarget(answer: (got: Got) => Reply | Promise<Reply> =
   return { ...server, got, bodies: () => got.map(({ json }) => json) }
 }
 
+/** By the queue of jobs, as the rules of `lib/notify-jobs.ts` have it. */
+const isLater = ({ type }: Notice) => type === 'QueueBusy' || type.startsWith('Alarm')
+
 type SceneOptions = {
   mode?: 'balanced' | 'claimed' | 'broadcast'
   queues?: number
@@ -87,9 +90,8 @@ export async function openScene({ mode = 'balanced', queues = 2, settings = {}, 
     do {
       const said = notices
       notices = []
-      for (const notice of said.filter(({ type }) => type === 'QueueBusy'))
-        waiting.push({ body: eventOf(notice), atMs: clock.now() + 1_000 })
-      await Promise.all(said.filter(({ type }) => type !== 'QueueBusy').map(notice => invoke(eventOf(notice))))
+      for (const notice of said.filter(isLater)) waiting.push({ body: eventOf(notice), atMs: clock.now() + 1_000 })
+      await Promise.all(said.filter(notice => !isLater(notice)).map(notice => invoke(eventOf(notice))))
     } while ((await runJobs()) > 0 || notices.length > 0)
   }
 
