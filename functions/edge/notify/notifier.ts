@@ -1,21 +1,19 @@
-import { createHash } from 'node:crypto'
-import { alarmId } from '../../../core/alarms/alarm.ts'
-import { raiseAlarm, readAlarms } from '../../../core/alarms/alarms.ts'
 import { findTopicWith } from '../../../core/client/find.ts'
 import type { Core } from '../../../core/core.ts'
 import type { Subscription, Topic } from '../../../core/model.ts'
 import type { Notice, QueueOfTopic } from '../../../core/notices.ts'
-import { alignNotifies } from '../../../core/notify/align.ts'
 import { type Decided, readTarget, stepTarget } from '../../../core/notify/change-target.ts'
 import { dueOf } from '../../../core/notify/due.ts'
 import { pushEndStep, pushStep, pushWakeStep } from '../../../core/notify/push-steps.ts'
-import { disabledAfterMs, endStep, hintStep, pauseMs, type Step, wakeStep } from '../../../core/notify/steps.ts'
-import type { Delivery, Target, TargetRef } from '../../../core/notify/target.ts'
+import { endStep, hintStep, type Step, wakeStep } from '../../../core/notify/steps.ts'
+import type { Target, TargetRef } from '../../../core/notify/target.ts'
 import type { createPush, Post } from '../push.ts'
+import { createAlarmSender } from './alarm-sender.ts'
 import { all } from './all.ts'
 import type { createCallbacks } from './callbacks.ts'
-import type { AlarmNotice, AlarmSending, Job, Jobs } from './jobs.ts'
-import { keepAnswer } from './keep-answer.ts'
+import { createDeliveries, type Sent } from './deliveries.ts'
+import { tellDisabled } from './disabled.ts'
+import type { Job, Jobs } from './jobs.ts'
 import type { Reach, Reached } from './reach.ts'
 
 export type NotifierDeps = {
@@ -43,6 +41,8 @@ const shortestPushMs = 5_000
 /** Makes what hints groups' targets at their queues, and hands messages on to those that want them. */
 export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
   const { jobs, reach, callbacks } = deps
+  const deliveries = createDeliveries(core, reach)
+  const alarms = createAlarmSender(core, jobs, deliveries)
   const newDeliveryId = () => `msg_${core.newId()}`
 
   async function queueAppended(queue: QueueOfTopic, leftMs: number): Promise<void> {
@@ -90,63 +90,18 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
   async function ended(target: Target, decide: (target: Target, nowMs: number) => Step): Promise<void> {
     // As it was when the delivery began; whoever has changed it meanwhile makes the store answer with what is there.
     const decided = await stepTarget(core, target, decide)
-    if (decided?.step.next?.disabledBy === 'failures') await tellDisabled(decided.target)
+    if (decided?.step.next?.disabledBy === 'failures') await tellDisabled(core, decided.target)
     await follow(decided)
   }
 
-  async function tellDisabled({ owner, name: targetName, state }: Target): Promise<void> {
-    const ofGroup = owner === 'alarms' ? {} : { groupName: owner.groupName }
-    const name = { kind: 'target_disabled', ...ofGroup, targetName } as const
-    await raiseAlarm(core, name, { failures: state.failures + 1 }, (await readAlarms(core)).get(alarmId(name)))
-    if (owner !== 'alarms') await alignNotifies(core, owner.groupName)
-  }
-
-  /** Each target of alarms hears of each change. What fails is repeated by a job of its own, for a day. */
-  async function tellAlarm(told: AlarmNotice): Promise<void> {
-    const targets = await core.store.readTargets('alarms')
-    const deliveryId = alarmDeliveryId(told)
-    await all(targets, target => sendAlarm(target, { told, deliveryId, firstAtMs: core.clock.now(), tries: 0 }))
-  }
-
-  async function sendAlarm(target: Target, sending: AlarmSending): Promise<void> {
-    if (target.state.isDisabled) return
-    const { told, deliveryId, firstAtMs, tries } = sending
-    const { type, alarm, text } = told
-    const body = JSON.stringify({ type, text, ...alarm })
-    const reached = await sendOne(target, { what: 'alarm' }, { deliveryId, body, timeoutMs: hintTimeoutMs })
-    const step = await stepTarget(core, target, (each, nowMs) => endStep(each, undefined, reached, nowMs))
-    if (step?.step.next?.disabledBy === 'failures') await tellDisabled(step.target)
-    if (reached.outcome === 'succeeded' || !step || step.target.state.isDisabled) return
-    const nowMs = core.clock.now()
-    if (nowMs - firstAtMs >= disabledAfterMs) return
-    const { owner, name } = target
-    const delayMs = Math.max(pauseMs(tries), reached.retryAfterMs ?? 0)
-    await jobs.schedule({ type: 'Alarm', target: { owner, name }, ...sending, tries: tries + 1 }, delayMs)
-  }
-
-  async function sendHint(
-    target: Target,
-    deliveryId: string,
-    queueIds: number[],
-  ): Promise<Reached & { isGone?: boolean }> {
+  async function sendHint(target: Target, deliveryId: string, queueIds: number[]): Promise<Sent> {
     const { owner } = target
     if (owner === 'alarms') throw new TypeError('alarms have no queues')
     const { groupName } = owner
     if (target.kind === 'callback') return callBack(target, groupName, deliveryId, queueIds)
     const msgNotifyDtos = queueIds.map(queueId => ({ queueId, consumerGroupName: groupName }))
     const body = JSON.stringify({ msgNotifyDtos })
-    return sendOne(target, { what: 'hint', queueIds }, { deliveryId, body, timeoutMs: hintTimeoutMs })
-  }
-
-  async function sendOne(
-    target: Target,
-    about: Pick<Delivery, 'what' | 'queueIds'>,
-    request: Parameters<Reach>[1],
-  ): Promise<Reached & { isGone?: boolean }> {
-    const atMs = core.clock.now()
-    const reached = await reach(target, request)
-    await record(target, { deliveryId: request.deliveryId, atMs, ...about, ...withoutRetry(reached) })
-    return { ...reached, ...(reached.status === 410 && { isGone: true }) }
+    return deliveries.send(target, { what: 'hint', queueIds }, { deliveryId, body, timeoutMs: hintTimeoutMs })
   }
 
   /** Clients come and go, and none of them is the target: what fails is told, and repeated by nobody. */
@@ -154,15 +109,8 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
     const snapshot = await core.snapshots.get(groupName, 0)
     const atMs = core.clock.now()
     const failures = snapshot ? await callbacks(snapshot, queueIds, deliveryId, hintTimeoutMs) : []
-    await all(failures, ({ url, error, ...reached }) => {
-      const failure = `${url}: ${error}`
-      return record(target, { deliveryId, atMs, what: 'hint', queueIds, ...withoutRetry(reached), error: failure })
-    })
+    await all(failures, failure => deliveries.recordCallback(target, { deliveryId, atMs, queueIds }, failure))
     return { outcome: 'succeeded', durationMs: 0 }
-  }
-
-  async function record({ owner, name }: TargetRef, delivery: Delivery): Promise<void> {
-    await core.store.addDelivery({ owner, name }, delivery)
   }
 
   async function pushOn(
@@ -178,7 +126,7 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
     const timeLimitMs = Math.min(longestPushMs, leftMs - pushReserveMs)
     if (timeLimitMs < shortestPushMs) throw new Error('there is too little time left to begin a push')
     const recording: Promise<void>[] = []
-    const run = deps.push(post => recording.push(record(target, deliveryOf(post))))
+    const run = deps.push(post => recording.push(deliveries.recordPost(target, post)))
     const report = await run(target, queueIds, timeLimitMs)
     // What was handed on is told of, whatever comes next.
     const recorded = await Promise.allSettled(recording)
@@ -190,7 +138,7 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
     const target = await readTarget(core, ref)
     if (!target) return
     const body = JSON.stringify(testBody(target))
-    const reached = await sendOne(target, { what: 'test' }, { deliveryId, body, timeoutMs: hintTimeoutMs })
+    const reached = await deliveries.send(target, { what: 'test' }, { deliveryId, body, timeoutMs: hintTimeoutMs })
     // One that has failed is no failure of what it is for.
     if (reached.outcome === 'succeeded') await ended(target, (each, nowMs) => endStep(each, undefined, reached, nowMs))
   }
@@ -205,13 +153,13 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
           return test(notice.target, notice.deliveryId)
         case 'AlarmRaised':
         case 'AlarmCleared':
-          return tellAlarm(notice)
+          return alarms.tell(notice)
       }
     },
     async run(job, leftMs) {
       const target = await readTarget(core, job.target)
       if (!target) return
-      if (job.type === 'Alarm') return sendAlarm(target, job)
+      if (job.type === 'Alarm') return alarms.send(target, job)
       if (target.delivers === 'messages')
         return pushOn(target, [], leftMs, (each, nowMs) => pushWakeStep(each, job.wakeAtMs, nowMs))
       await follow(await stepTarget(core, target, (each, nowMs) => wakeStep(each, job.wakeAtMs, nowMs, newDeliveryId)))
@@ -224,32 +172,4 @@ const testBody = ({ owner, delivers }: Target) => {
   return delivers === 'messages' ? { msgs: [] } : { msgNotifyDtos: [] }
 }
 
-/** The same for whoever tells of it again. */
-const alarmDeliveryId = ({ type, alarm }: AlarmNotice) =>
-  `alarm_${createHash('sha256')
-    .update(JSON.stringify([type, alarmId(alarm), alarm.raisedAtMs]))
-    .digest('base64url')
-    .slice(0, 24)}`
-
 const originOf = ({ name, failOf }: Topic) => failOf?.topicName ?? name
-
-const withoutRetry = ({ retryAfterMs: _asked, answer, ...reached }: Reached) => ({
-  ...reached,
-  ...(answer && { answer: keepAnswer(answer) }),
-})
-
-function deliveryOf({ deliveryId, queueId, messages, startedAtMs, durationMs, outcome, ...post }: Post): Delivery {
-  const { status, error, answer } = post
-  return {
-    deliveryId,
-    atMs: startedAtMs,
-    durationMs,
-    outcome: outcome === 'done' ? 'succeeded' : 'failed',
-    what: 'messages',
-    queueIds: [queueId],
-    messages,
-    ...(status !== undefined && { status }),
-    ...(error !== undefined && { error }),
-    ...(answer && { answer: keepAnswer(answer) }),
-  }
-}
