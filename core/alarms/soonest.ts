@@ -26,7 +26,7 @@ export async function soonestAlarmMs(
     }),
   )
   // What is past its limit by now has its alarm.
-  return Math.min(...each.flat().filter(ms => ms > 0))
+  return Math.min(...each.flat().filter(ms => ms >= 0))
 }
 
 /** Where nothing waits, a message may come at once. */
