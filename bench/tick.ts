@@ -17,7 +17,7 @@ import { createManualClock } from '../test/support/manual-clock.ts'
  *
  * Each group has a topic of its own and its fail topic. What is in the topic's queues, a batch of 8 KB each, is handled.
  *
- *     node bench/tick.ts [what the name of a fleet begins with]
+ *     npm run bench:tick -- [what the name of a fleet begins with]
  */
 type Fleet = { name: string; groups: number; queues: number; hasMembers: boolean }
 

@@ -55,7 +55,7 @@ export async function lookAt(core: Core, snapshot: GroupSnapshot): Promise<Look>
     groupName: group.name,
     hasMembers: members.length > 0,
     subscriptions,
-    lags: worstOf(copies.flatMap(found => lagsOf(group.name, found, nowMs))),
+    lags: worstOf(copies.flatMap(found => lagsOf(group.name, found, nowMs, members.length > 0))),
     stalled: members.length > 0 ? all.filter(({ backlog }) => backlog.isStalled).map(({ queue }) => queue) : [],
     idle: all.filter(isIdle).map(({ queue }) => queue),
     state: all.map(({ queue: { queueOffsetId, offset }, end }) => `${queueOffsetId}:${offset}:${end}`).join(' '),
@@ -65,7 +65,7 @@ export async function lookAt(core: Core, snapshot: GroupSnapshot): Promise<Look>
   }
 }
 
-function lagsOf(groupName: string, found: readonly Found[], nowMs: number): Lag[] {
+function lagsOf(groupName: string, found: readonly Found[], nowMs: number, isRunning: boolean): Lag[] {
   return Array.from(Map.groupBy(found, ({ queue }) => queue.topicName).values(), (ofTopic): Lag => {
     const [{ queue } = notEmpty()] = ofTopic
     const waiting = ofTopic.map(({ backlog }) => backlog)
@@ -84,16 +84,18 @@ function lagsOf(groupName: string, found: readonly Found[], nowMs: number): Lag[
       ),
       ...(first && { retentionMs: endsAtMs - waitingSinceMs, retentionLeftMs: Math.max(0, endsAtMs - nowMs) }),
       lost: waiting.reduce((sum, { lost }) => sum + lost, 0),
+      stalledQueues: isRunning ? waiting.filter(({ isStalled }) => isStalled).length : 0,
     }
   })
 }
 
-/** Of copies for several consumers, the one that is most behind in a topic. */
+/** Of copies for several consumers, the one that is most behind in a topic; what stalls, of all of them. */
 function worstOf(lags: readonly Lag[]): Lag[] {
   const byTopic = Map.groupBy(lags, ({ topicName, isFailTopic }) => `${topicName} ${isFailTopic}`)
-  return Array.from(byTopic.values(), ofTopic =>
-    ofTopic.reduce((worst, each) => (each.messages > worst.messages ? each : worst)),
-  )
+  return Array.from(byTopic.values(), ofTopic => ({
+    ...ofTopic.reduce((worst, each) => (each.messages > worst.messages ? each : worst)),
+    stalledQueues: ofTopic.reduce((sum, { stalledQueues }) => sum + stalledQueues, 0),
+  }))
 }
 
 const notEmpty = (): never => {

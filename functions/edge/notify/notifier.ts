@@ -5,6 +5,7 @@ import { findTopicWith } from '../../../core/client/find.ts'
 import type { Core } from '../../../core/core.ts'
 import type { Subscription, Topic } from '../../../core/model.ts'
 import type { Notice, QueueOfTopic } from '../../../core/notices.ts'
+import { alignNotifies } from '../../../core/notify/align.ts'
 import { type Decided, readTarget, stepTarget } from '../../../core/notify/change-target.ts'
 import { dueOf } from '../../../core/notify/due.ts'
 import { pushEndStep, pushStep, pushWakeStep } from '../../../core/notify/push-steps.ts'
@@ -97,6 +98,7 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
     const ofGroup = owner === 'alarms' ? {} : { groupName: owner.groupName }
     const name = { kind: 'target_disabled', ...ofGroup, targetName } as const
     await raiseAlarm(core, name, { failures: state.failures + 1 }, (await readAlarms(core)).get(alarmId(name)))
+    if (owner !== 'alarms') await alignNotifies(core, owner.groupName)
   }
 
   /** Each target of alarms hears of each change. What fails is repeated by a job of its own, for a day. */
