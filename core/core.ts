@@ -1,4 +1,5 @@
 import type { LRUCache } from 'lru-cache'
+import { listAll } from './admin/list.ts'
 import { type Arrivals, createArrivals, groupArrival } from './arrivals.ts'
 import { readSubEnvs } from './client/sub-envs.ts'
 import { createSilenceWatch, type SilenceWatch } from './group/silence.ts'
@@ -15,6 +16,7 @@ import { publicTargets, type TargetPolicy } from './notify/network-policy.ts'
 import type { Clock } from './protocol/clock.ts'
 import { createSnapshots, type Snapshots } from './snapshots.ts'
 import type { Store } from './store.ts'
+import { createLogWatch, type LogWatch } from './tick/log-watch.ts'
 import { createLooks, type Looks } from './tick/looks.ts'
 
 /** Carries word of what happened to whoever acts on it without being called: EventBridge, or the process itself. */
@@ -106,6 +108,11 @@ export type Core = CoreDeps & {
   silences: SilenceWatch
   /** When this container looks at groups' lag. */
   looks: Looks
+  /** What it has seen of logs when it did. */
+  logWatch: LogWatch
+  /** Names of all topics and groups, as they were minutes ago, and topics as they were an hour ago: for what has time. */
+  names: Remembered<string[], 'topic' | 'group'>
+  oldTopics: Remembered<TopicSnapshot>
   /** Group → when this container last looked for dead members. */
   expiryCheckedAtMs: Map<string, number>
 }
@@ -135,6 +142,7 @@ export function createCore(deps: CoreDeps): Core {
       return topic?.queues.find(queue => queue.queueId === queueId)?.checkpoint ?? 1
     },
   }
+  const oldTopics = remember(clock, oldTopicsLifeMs, name => store.readTopic(name))
   const core: Core = {
     ...deps,
     arrivals,
@@ -153,6 +161,11 @@ export function createCore(deps: CoreDeps): Core {
     settledVersions: createLru(maxRemembered),
     silences: createSilenceWatch(settings.sessionTimeoutMs),
     looks: createLooks(),
+    logWatch: createLogWatch({ store, clock, topicOf: oldTopics.get }),
+    names: remember(clock, namesLifeMs, (kind: 'topic' | 'group') =>
+      listAll(page => (kind === 'topic' ? store.listTopics(page) : store.listGroups(page))),
+    ),
+    oldTopics,
     expiryCheckedAtMs: new Map(),
   }
   return core
@@ -165,13 +178,23 @@ export function groupHasChanged(core: Core, groupName: string): void {
 }
 
 /** Reads by name, remembering each answer for a short time. Absence is not remembered. */
-export type Remembered<T> = { get(name: string): Promise<T | undefined>; forget(name: string): void }
+export type Remembered<T, Name extends string = string> = {
+  get(name: Name): Promise<T | undefined>
+  forget(name: Name): void
+}
 
 const maxRemembered = 10_000
 const headsLifeMs = 1_000
+const namesLifeMs = 5 * 60_000
+/** Each is read again within the hour, when it is checkpointed. */
+const oldTopicsLifeMs = 75 * 60_000
 
-function remember<T>(clock: Clock, lifeMs: number, read: (name: string) => Promise<T | undefined>): Remembered<T> {
-  const known = createLru<string, { value: Promise<T | undefined>; readAtMs: number }>(maxRemembered)
+function remember<T, Name extends string = string>(
+  clock: Clock,
+  lifeMs: number,
+  read: (name: Name) => Promise<T | undefined>,
+): Remembered<T, Name> {
+  const known = createLru<Name, { value: Promise<T | undefined>; readAtMs: number }>(maxRemembered)
   return {
     get(name) {
       const nowMs = clock.now()

@@ -7,6 +7,7 @@ import { selectMembers } from '../group/members.ts'
 import { findBacklog } from '../group/stalls.ts'
 import { settingsOf } from '../group/subscriptions.ts'
 import { unhandledTopics } from '../group/unhandled.ts'
+import { findUnread } from '../log/seek.ts'
 import type { Consumer, GroupSnapshot, Member, QueueOffset, Subscription } from '../model.ts'
 import type { GroupQueueView, GroupView, SubscriptionView } from '../protocol/admin.ts'
 import { PmqError } from '../protocol/errors.ts'
@@ -97,7 +98,12 @@ async function viewQueue(
   const { topicName, originTopicName, queueId, queueOffsetId, offset, offsetVersion, isStopped } = queue
   const { consumerId, claim, committedAtMs } = queue
   const owner = members.find(member => member.consumerId === consumerId)
-  const { endsAtMs: _endsAtMs, lost, ...backlog } = await findBacklog(core, queue, subscriptions, end, stalledAfterMs)
+  const { store, clock } = core
+  const deps = {
+    clock,
+    findUnread: (id: number, from: number) => findUnread(store, { queueId: id, offset: from, end }, clock.now()),
+  }
+  const { endsAtMs: _endsAtMs, lost, ...backlog } = await findBacklog(deps, queue, subscriptions, end, stalledAfterMs)
   return {
     topicName,
     ...(originTopicName !== undefined && { originTopicName }),

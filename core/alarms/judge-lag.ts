@@ -8,7 +8,7 @@ import { clearAlarm, raiseAlarm } from './alarms.ts'
 /** A limit is crossed above it, and there is room again below so much of it. In between nothing changes. */
 const recovery = 0.8
 /** Of a message's retention: somebody has to act while so much is left, and has acted when it is so much. */
-const warnedBelow = 0.2
+export const warnedBelow = 0.2
 const safeAbove = 0.25
 
 export type SeenGroup = { groupName: string; subscriptions: readonly Subscription[]; lags: readonly Lag[] }

@@ -7,9 +7,10 @@ import { consumerCopyName } from './copy-names.ts'
 /**
  * Gives up the members of a group that have been silent for too long (`silence.ts`). First the consumer is removed, if it
  * has not come back meanwhile: from then on its heartbeats are answered with `deleted: 1`. Then it leaves its groups. A
- * run that dies in between leaves members without a consumer, which the next run lets go.
+ * run that dies in between leaves members without a consumer, which the next run lets go. Answers whether it let any go.
  */
-export async function expireMembers(core: Core, { members }: GroupSnapshot): Promise<void> {
+export async function expireMembers(core: Core, { members }: GroupSnapshot): Promise<boolean> {
+  let hasChanged = false
   const consumers = await core.store.readConsumers(members.map(member => member.consumerId))
   const heartbeats = new Map(consumers.map(consumer => [consumer.consumerId, consumer.heartbeatAtMs]))
   const nowMs = core.clock.now()
@@ -17,14 +18,17 @@ export async function expireMembers(core: Core, { members }: GroupSnapshot): Pro
   for (const member of members) {
     const heartbeatAtMs = heartbeats.get(member.consumerId)
     if (heartbeatAtMs === undefined) {
+      hasChanged = true
       await leave(core, member.consumerId, [member.groupName], 'left')
     } else if (core.silences.isOver(member.consumerId, heartbeatAtMs, nowMs)) {
       // Unless it was heard of since it was read.
       const heartbeatBeforeMs = heartbeatAtMs + 1
       const removed = await core.store.removeConsumer(member.consumerId, { heartbeatBeforeMs })
+      hasChanged ||= removed !== undefined
       if (removed) await leave(core, member.consumerId, removed.groupNames, 'lost')
     }
   }
+  return hasChanged
 }
 
 const nobody = 0

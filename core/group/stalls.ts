@@ -1,6 +1,6 @@
-import type { Core } from '../core.ts'
-import { findUnread } from '../log/seek.ts'
+import type { Unread } from '../log/seek.ts'
 import type { QueueOffset, Subscription } from '../model.ts'
+import type { Clock } from '../protocol/clock.ts'
 import { originOf } from './fail-topics.ts'
 
 /** What waits in a queue for a group. */
@@ -21,12 +21,18 @@ export type MeasuredBacklog = Backlog & {
   lost: number
 }
 
+export type BacklogDeps = {
+  clock: Clock
+  /** The first message of a queue from an offset on, and before its end, that is within retention. */
+  findUnread(queueId: number, offset: number, end: number): Promise<Unread | undefined>
+}
+
 /**
  * Looks what waits in a queue that ends before `end`: a read of the log where anything does. It stalls when its messages
  * could have been handled, and nothing was committed, for longer than `patienceMs`.
  */
 export async function findBacklog(
-  core: Core,
+  { clock, findUnread }: BacklogDeps,
   queue: QueueOffset,
   subscriptions: readonly Subscription[],
   end: number,
@@ -35,8 +41,8 @@ export async function findBacklog(
   const { queueId, offset, isStopped, committedAtMs = 0 } = queue
   const lag = Math.max(0, end - 1 - offset)
   if (lag === 0) return { lag, lost: 0, isStalled: false }
-  const nowMs = core.clock.now()
-  const unread = await findUnread(core.store, queueId, offset + 1, nowMs)
+  const nowMs = clock.now()
+  const unread = await findUnread(queueId, offset + 1, end)
   // What was trimmed may have been the last that there was.
   if (unread === undefined) return { lag, lost: lag, isStalled: false }
   const dueAtMs = unread.appendedAtMs + longestDelayMs(queue, subscriptions)

@@ -18,38 +18,35 @@ export type Look = {
   idle: QueueOffset[]
   /** How far everything is. */
   state: string
+  /** Something was appended or committed lately. */
+  isInUse: boolean
 }
 
 /** A handler may take minutes for a message, or for the first one that it failed to do. */
 const stallPatienceMs = 600_000
 /** Who was told of messages has begun with them after so long. */
 const idleAfterMs = 60_000
-
-/** Ends of queues within one tick: groups of one topic share them. */
-export type Ends = Map<number, Promise<number>>
+const inUseWithinMs = 15 * 60_000
 
 type Found = { queue: QueueOffset; end: number; backlog: MeasuredBacklog }
 
-/** Looks at what waits for a group: a read of it, one for each queue, and one more or two where something waits. */
-export async function lookAt(core: Core, snapshot: GroupSnapshot, ends: Ends): Promise<Look> {
+/** Looks at what waits for a group: a read for each queue, and one more or two where something waits that did not before. */
+export async function lookAt(core: Core, snapshot: GroupSnapshot): Promise<Look> {
   const { group, members, subscriptions } = snapshot
-  const endOf = ({ topicName, queueId }: QueueOffset) => {
-    const known = ends.get(queueId) ?? core.findEnd(topicName, queueId)
-    ends.set(queueId, known)
-    return known
-  }
+  const { clock, logWatch } = core
   const copies = await Promise.all(
     (await readWorking(core, snapshot)).map(async ({ offsets }) => {
       const found: Found[] = []
       await forEachOf(offsets, async (queue, i) => {
-        const end = await endOf(queue)
-        found[i] = { queue, end, backlog: await findBacklog(core, queue, subscriptions, end, stallPatienceMs) }
+        const end = await logWatch.findEnd(queue.topicName, queue.queueId)
+        const deps = { clock, findUnread: logWatch.findUnread }
+        found[i] = { queue, end, backlog: await findBacklog(deps, queue, subscriptions, end, stallPatienceMs) }
       })
       return found
     }),
   )
   const all = copies.flat()
-  const nowMs = core.clock.now()
+  const nowMs = clock.now()
   const isIdle = ({ queue, backlog: { waitingSinceMs } }: Found) =>
     waitingSinceMs !== undefined &&
     !queue.isStopped &&
@@ -62,6 +59,9 @@ export async function lookAt(core: Core, snapshot: GroupSnapshot, ends: Ends): P
     stalled: members.length > 0 ? all.filter(({ backlog }) => backlog.isStalled).map(({ queue }) => queue) : [],
     idle: all.filter(isIdle).map(({ queue }) => queue),
     state: all.map(({ queue: { queueOffsetId, offset }, end }) => `${queueOffsetId}:${offset}:${end}`).join(' '),
+    isInUse: all.some(({ queue: { committedAtMs = 0 }, backlog: { waitingSinceMs = 0 } }) => {
+      return nowMs - Math.max(committedAtMs, waitingSinceMs) < inUseWithinMs
+    }),
   }
 }
 

@@ -9,8 +9,20 @@ import { createLru } from '../lru.ts'
 export type Looks = {
   /** `watchedMinutes`: somebody waits for what a look finds, so it is put off for no longer. */
   isDue(groupName: string, nowMs: number, watchedMinutes: number | undefined): boolean
-  /** A look was made. `state`: what would be another one if anything had happened. `isUrgent`: the next one is in a minute. */
-  note(groupName: string, look: { state: string; hasMembers: boolean; isUrgent: boolean }, nowMs: number): void
+  /** A look was made. */
+  note(groupName: string, look: LookMade, nowMs: number): void
+}
+
+export type LookMade = {
+  /** What would be another one if anything had happened. */
+  state: string
+  /** Something has happened lately, as far as one look can tell. */
+  isInUse: boolean
+  hasMembers: boolean
+  /** The next look is in a minute. */
+  isUrgent: boolean
+  /** The next look is by then. */
+  withinMs: number
 }
 
 /** With members, somebody waits for its messages; one without is looked at for its retention. */
@@ -31,12 +43,12 @@ export function createLooks(): Looks {
       const gapMinutes = Math.min(entry.gapMinutes, watchedMinutes ?? entry.gapMinutes)
       return nowMs - entry.atMs >= gapMinutes * 60_000 - toleranceMs
     },
-    note(groupName, { state, hasMembers, isUrgent }, atMs) {
-      const longest = hasMembers ? idleMinutes : abandonedMinutes
+    note(groupName, { state, isInUse, hasMembers, isUrgent, withinMs }, atMs) {
       const before = known.get(groupName)
-      // The first look does not tell whether anything happens.
-      const gapMinutes = !before ? longest : before.state === state ? Math.min(longest, before.gapMinutes * 2) : 1
-      known.set(groupName, { state, gapMinutes: isUrgent ? 1 : gapMinutes, atMs })
+      const happens = before ? before.state !== state : isInUse
+      const wanted = isUrgent || happens ? 1 : before ? before.gapMinutes * 2 : Number.POSITIVE_INFINITY
+      const longest = Math.min(hasMembers ? idleMinutes : abandonedMinutes, Math.floor(withinMs / 60_000))
+      known.set(groupName, { state, gapMinutes: Math.max(1, Math.min(wanted, longest)), atMs })
     },
   }
 }

@@ -14,7 +14,7 @@ export type TickReport = {
   unhandled: { groupName: string; topicNames: string[] }[]
   /** Queues with messages that wait for long, and on which nobody gets on. */
   stalled: { groupName: string; topicName: string; queueId: number }[]
-  /** Its time was over: so many groups are left to the next one. */
+  /** Its time was over: so many of the groups and topics that were due are left to the next ones. */
   left: number
   failed: { what: string; cause: unknown }[]
 }

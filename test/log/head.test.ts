@@ -30,7 +30,7 @@ describe('the head of a queue', () => {
     const [one = 0, , three = 0] = topic.queueIds
     await send(createContainer(store), topic.name, ['a', 'b'], { toQueue: one })
     await send(createContainer(store), topic.name, ['c'], { toQueue: three })
-    await checkpointTopic({ store }, topic.name)
+    await checkpointTopic(createContainer(store), topic.name)
     assert.deepEqual(await checkpointOf(topic.name), [3, 1, 2])
   })
 
@@ -39,24 +39,24 @@ describe('the head of a queue', () => {
     const [queueId = 0] = topic.queueIds
     await send(createContainer(store), topic.name, ['a', 'b', 'c'])
     const { store: watched, calls } = scriptStore(store)
-    for (let i = 0; i < 3; i++) await checkpointTopic({ store: watched }, topic.name)
+    for (let i = 0; i < 3; i++) await checkpointTopic(createContainer(watched), topic.name)
     assert.equal(calls.filter(call => call.operation === 'checkpointQueue').length, 1)
     await opened.deleteBatches(queueId, [1])
-    await checkpointTopic({ store }, topic.name)
+    await checkpointTopic(createContainer(store), topic.name)
     await store.appendBatch(batchOf(queueId, 1))
-    await checkpointTopic({ store }, topic.name)
+    await checkpointTopic(createContainer(store), topic.name)
     assert.deepEqual(await checkpointOf(topic.name), [4])
   })
 
   test('of a topic that is gone is nobody’s', async () => {
-    await checkpointTopic({ store }, 'unknown')
+    await checkpointTopic(createContainer(store), 'unknown')
   })
 
   test('is not lost in idle months: offsets go on where they were, and a group that waits misses nothing', async () => {
     const topic = await makeTopic(store, 1)
     const [queueId = 0] = topic.queueIds
     await send(createContainer(store), topic.name, ['a', 'b', 'c'])
-    await checkpointTopic({ store }, topic.name)
+    await checkpointTopic(createContainer(store), topic.name)
     await opened.deleteBatches(queueId, [1])
     for (const offset of [4, 5]) {
       assert.equal(placeOf(await send(createContainer(store), topic.name, [`${offset}`])).offset, offset)
