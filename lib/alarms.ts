@@ -46,6 +46,11 @@ export class Alarms extends Construct {
       what: 'Jobs of the notify function have failed again and again, and are kept in its dead-letter queue.',
       paragraph: 'Jobs of the notify function that failed',
     })
+    // Now and then DynamoDB takes its time; a fleet that has grown too large takes it always.
+    this.alarmOf('TickLate', this.counted(metricNames.leftByTick), 10, {
+      what: 'For ten minutes the tick has not got done with all groups and topics in its time.',
+      paragraph: 'The tick does not get done',
+    })
     const running = functions.tick.lambda.metricInvocations({ period, statistic: 'Sum' })
     this.alarmOf('TickNotRunning', running, 5, {
       what: 'The tick has not run for five minutes: dead consumers keep their queues, and lag is not looked at.',

@@ -33,6 +33,7 @@ export const metricNames = {
   namespace: 'PMQ',
   unhandledTopics: 'UnhandledTopics',
   deadLetters: 'DeadLetters',
+  leftByTick: 'LeftByTick',
   /** By group and topic. */
   lag: 'Lag',
   oldestUnreadAge: 'OldestUnreadAge',

@@ -6,14 +6,17 @@ import { metricNames } from './env.ts'
 const maxNamed = 20
 
 /**
- * Writes what a tick has found as a metric in the embedded format of CloudWatch: a line of the log, and no request. Nothing
- * is written where all is well, which the alarm takes for well. `serviceName` tells one stack from another.
+ * Writes what a tick has found as metrics in the embedded format of CloudWatch: a line of the log, and no request. Nothing
+ * is written where all is well, which the alarms take for well. `serviceName` tells one stack from another.
  */
-export function reportTick({ unhandled }: Pick<TickReport, 'unhandled'>, serviceName: string): void {
-  if (unhandled.length === 0) return
+export function reportTick({ unhandled, left }: Pick<TickReport, 'unhandled' | 'left'>, serviceName: string): void {
+  if (unhandled.length === 0 && left === 0) return
   const metrics = new Metrics({ namespace: metricNames.namespace, serviceName })
-  const topics = unhandled.flatMap(({ groupName, topicNames }) => topicNames.map(name => `${groupName}: ${name}`))
-  metrics.addMetric(metricNames.unhandledTopics, MetricUnit.Count, topics.length)
-  metrics.addMetadata(`which${metricNames.unhandledTopics}`, topics.slice(0, maxNamed).join('; '))
+  if (unhandled.length > 0) {
+    const topics = unhandled.flatMap(({ groupName, topicNames }) => topicNames.map(name => `${groupName}: ${name}`))
+    metrics.addMetric(metricNames.unhandledTopics, MetricUnit.Count, topics.length)
+    metrics.addMetadata(`which${metricNames.unhandledTopics}`, topics.slice(0, maxNamed).join('; '))
+  }
+  if (left > 0) metrics.addMetric(metricNames.leftByTick, MetricUnit.Count, left)
   metrics.publishStoredMetrics()
 }

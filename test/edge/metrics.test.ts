@@ -6,7 +6,7 @@ import type { LagMetrics } from '../../functions/edge/env.ts'
 import { createLagMetrics } from '../../functions/edge/lag-metrics.ts'
 import { reportTick } from '../../functions/edge/metrics.ts'
 
-const quiet = { unhandled: [] }
+const quiet = { unhandled: [], left: 0 }
 
 /** The lines that a report writes. */
 function linesOf(t: TestContext, report: Parameters<typeof reportTick>[0]): string[] {
@@ -27,14 +27,15 @@ describe('the metrics of a tick', () => {
       { groupName: 'billing', topicNames: ['orders', 'bills'] },
       { groupName: 'audit', topicNames: ['orders'] },
     ]
-    const lines = linesOf(t, { unhandled })
+    const lines = linesOf(t, { unhandled, left: 7 })
     assert.equal(lines.length, 1)
     const { _aws, ...values } = JSON.parse(lines[0] ?? '')
-    const Metrics = [{ Name: 'UnhandledTopics', Unit: 'Count' }]
+    const Metrics = ['UnhandledTopics', 'LeftByTick'].map(Name => ({ Name, Unit: 'Count' }))
     assert.deepEqual(_aws.CloudWatchMetrics, [{ Namespace: 'PMQ', Dimensions: [['service']], Metrics }])
     assert.deepEqual(values, {
       service: 'Stack',
       UnhandledTopics: 3,
+      LeftByTick: 7,
       whichUnhandledTopics: 'billing: orders; billing: bills; audit: orders',
     })
   })

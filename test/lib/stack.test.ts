@@ -100,7 +100,7 @@ suite('alarms', () => {
     })
   })
 
-  test('look at each function, each table and the queue of jobs that failed, and at a tick that does not run', () => {
+  test('look at each function, each table and the queue of jobs that failed, and at a tick that does not run, or not get done', () => {
     const alarms = Object.keys(template.findResources('AWS::CloudWatch::Alarm')).map(
       id => /^PmqAlarms(.*?)[0-9A-F]{8}$/.exec(id)?.[1],
     )
@@ -108,7 +108,7 @@ suite('alarms', () => {
     const expected = [
       ...names.flatMap(name => [`${name}Errors`, `${name}Throttles`]),
       ...['Log', 'Registry'].flatMap(name => [`${name}TableThrottles`, `${name}TableErrors`]),
-      ...['DeadJobs', 'DeadLetters', 'TickNotRunning', 'UnhandledTopics'],
+      ...['DeadJobs', 'DeadLetters', 'TickLate', 'TickNotRunning', 'UnhandledTopics'],
     ]
     assert.deepEqual(alarms.sort(), expected.sort())
     template.hasResourceProperties('AWS::CloudWatch::Alarm', {
@@ -121,7 +121,7 @@ suite('alarms', () => {
   })
 
   test('look at metrics that the functions write, of their own stack, and take none for well', () => {
-    for (const MetricName of [metricNames.unhandledTopics, metricNames.deadLetters]) {
+    for (const MetricName of [metricNames.unhandledTopics, metricNames.deadLetters, metricNames.leftByTick]) {
       template.hasResourceProperties('AWS::CloudWatch::Alarm', {
         Namespace: metricNames.namespace,
         MetricName,
