@@ -1,13 +1,14 @@
 import { listAll } from '../admin/list.ts'
 import { isLeftOver, removeTopic } from '../admin/remove-topic.ts'
 import { isOpen } from '../alarms/alarm.ts'
-import { clearAlarm, readAlarms, retell } from '../alarms/alarms.ts'
+import { readAlarms } from '../alarms/alarms.ts'
 import { isOfLag, judgeLag } from '../alarms/judge-lag.ts'
 import type { Core } from '../core.ts'
 import { forEachOf } from '../for-each-of.ts'
 import { checkpointTopic } from '../log/checkpoint.ts'
 import { alignNotifies } from '../notify/align.ts'
 import { StoreError } from '../store.ts'
+import { type Each, lookAfterAlarms } from './alarms.ts'
 import { lookAfterGroup } from './groups.ts'
 import { type Ends, type Look, lookAt } from './look.ts'
 import { isTurnOf } from './looks.ts'
@@ -37,7 +38,7 @@ export async function tick(core: Core, budgetMs = usualBudgetMs): Promise<TickRe
       report.failed.push({ what, cause })
     }
   }
-  const each = (names: readonly string[], what: string, act: (name: string) => Promise<void>) =>
+  const each: Each = (names, what, act) =>
     forEachOf(shuffle(names, core.random), async name => {
       if (isOver()) report.left++
       else await attempt(`${what} ${name}`, () => act(name))
@@ -70,8 +71,6 @@ export async function tick(core: Core, budgetMs = usualBudgetMs): Promise<TickRe
   return report
 }
 
-type Each = (names: readonly string[], what: string, act: (name: string) => Promise<void>) => Promise<void>
-
 /** A group with targets is looked at so often while nothing happens: its targets may not have heard what does. */
 const minutesWithTargets = 5
 
@@ -81,19 +80,16 @@ async function lookAtLag(core: Core, report: TickReport, each: Each): Promise<vo
     readAlarms(core),
     core.store.listGroupsWithTargets(),
   ])
-  await retell(core, alarms.values())
   const open = [...alarms.values()].filter(isOpen)
   const watched = new Map<string, number>([
     ...withTargets.map(name => [name, minutesWithTargets] as const),
     ...open.flatMap(({ kind, groupName }) => (isOfLag({ kind }) && groupName ? [[groupName, 1] as const] : [])),
   ])
-  const there = new Set(names)
-  for (const alarm of open) {
-    if (alarm.groupName !== undefined && !there.has(alarm.groupName)) await clearAlarm(core, alarm)
-  }
   const nowMs = core.clock.now()
   const ends: Ends = new Map()
   const due = names.filter(name => core.looks.isDue(name, nowMs, watched.get(name)))
+  const looked = new Set(due)
+  await lookAfterAlarms(core, { alarms, names, withTargets: withTargets.filter(name => looked.has(name)) }, each)
   await each(due, 'lag of group', async groupName => {
     const snapshot = await core.store.readGroup(groupName)
     if (!snapshot) return

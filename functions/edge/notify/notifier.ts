@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { alarmId } from '../../../core/alarms/alarm.ts'
-import { raiseAlarm, readAlarms } from '../../../core/alarms/alarms.ts'
+import { readAlarms } from '../../../core/alarms/alarms.ts'
+import { raiseDisabled } from '../../../core/alarms/judge-targets.ts'
 import { findTopicWith } from '../../../core/client/find.ts'
 import type { Core } from '../../../core/core.ts'
 import type { Subscription, Topic } from '../../../core/model.ts'
@@ -89,14 +90,8 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
   async function ended(target: Target, decide: (target: Target, nowMs: number) => Step): Promise<void> {
     // As it was when the delivery began; whoever has changed it meanwhile makes the store answer with what is there.
     const decided = await stepTarget(core, target, decide)
-    if (decided?.step.next?.disabledBy === 'failures') await tellDisabled(decided.target)
+    if (decided?.step.next?.disabledBy === 'failures') await raiseDisabled(core, decided.target, await readAlarms(core))
     await follow(decided)
-  }
-
-  async function tellDisabled({ owner, name: targetName, state }: Target): Promise<void> {
-    const ofGroup = owner === 'alarms' ? {} : { groupName: owner.groupName }
-    const name = { kind: 'target_disabled', ...ofGroup, targetName } as const
-    await raiseAlarm(core, name, { failures: state.failures + 1 }, (await readAlarms(core)).get(alarmId(name)))
   }
 
   /** Each target of alarms hears of each change. What fails is repeated by a job of its own, for a day. */
@@ -113,7 +108,7 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
     const body = JSON.stringify({ type, text, ...alarm })
     const reached = await sendOne(target, { what: 'alarm' }, { deliveryId, body, timeoutMs: hintTimeoutMs })
     const step = await stepTarget(core, target, (each, nowMs) => endStep(each, undefined, reached, nowMs))
-    if (step?.step.next?.disabledBy === 'failures') await tellDisabled(step.target)
+    if (step?.step.next?.disabledBy === 'failures') await raiseDisabled(core, step.target, await readAlarms(core))
     if (reached.outcome === 'succeeded' || !step || step.target.state.isDisabled) return
     const nowMs = core.clock.now()
     if (nowMs - firstAtMs >= disabledAfterMs) return
