@@ -18,7 +18,7 @@ type Fleet = { name: string; groups: number; queues: number; hasMembers: boolean
 
 const fleets: Fleet[] = [
   { name: '1,000 groups of 4 queues, nobody running', groups: 1_000, queues: 4, hasMembers: false },
-  { name: '1,000 groups of 4 queues, a consumer each', groups: 1_000, queues: 4, hasMembers: true },
+  { name: '100 groups of 4 queues, a consumer each', groups: 100, queues: 4, hasMembers: true },
   { name: '10 groups of 50 queues, a consumer each', groups: 10, queues: 50, hasMembers: true },
 ]
 const readUsd = 0.125e-6

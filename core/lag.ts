@@ -13,4 +13,6 @@ export type Lag = {
   retentionLeftMs?: number
   /** Messages that were past retention before they were committed: they still count as uncommitted. */
   lost: number
+  /** Queues on which nobody gets on, though the group is running. */
+  stalledQueues: number
 }

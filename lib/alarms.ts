@@ -38,10 +38,6 @@ export class Alarms extends Construct {
       what: 'A running consumer group subscribes to topics that none of its consumers has a handler for: their messages wait.',
       paragraph: 'Topics that nobody handles',
     })
-    this.alarmOf('StalledQueues', this.counted(metricNames.stalledQueues), 1, {
-      what: 'Messages wait in queues of a running consumer group, and nothing of them has been committed for ten minutes.',
-      paragraph: 'Queues that stall',
-    })
     this.alarmOf('DeadLetters', this.counted(metricNames.deadLetters), 1, {
       what: 'A consumer group has failed to handle messages for the last time: they are dead letters.',
       paragraph: 'Dead letters',

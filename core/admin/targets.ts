@@ -137,7 +137,9 @@ export async function disableTarget(core: Core, groupName: OwnerName, name: stri
   const read = await requireTarget(core, { owner, name })
   if (read.state.isDisabled) return viewTarget(read)
   const nowMs = core.clock.now()
-  return viewTarget(await change(core, read, each => ({ ...each, state: disabled(each.state, 'operator', nowMs) })))
+  const target = await change(core, read, each => ({ ...each, state: disabled(each.state, 'operator', nowMs) }))
+  if (groupName !== undefined) await alignNotifies(core, groupName)
+  return viewTarget(target)
 }
 
 export async function addTargetSecret(

@@ -2,9 +2,10 @@ import type { TargetRef } from '../notify/target.ts'
 
 /**
  * What an alarm is about. `lag`: more waits in a topic for a group, or for longer, than somebody has allowed. `retention`: unread
- * messages are soon past retention, or some are. `target_disabled`: nothing is sent any more to a target that failed.
+ * messages are soon past retention, or some are. `stalled`: messages wait for a group that is running, and nothing of their queues was
+ * committed for long. `target_disabled`: nothing is sent any more to a target that failed.
  */
-export type AlarmKind = 'lag' | 'retention' | 'target_disabled'
+export type AlarmKind = 'lag' | 'retention' | 'stalled' | 'target_disabled'
 
 /** What it is about, by which there is one alarm of a kind at most. */
 export type AlarmName = {
@@ -49,7 +50,7 @@ export const isOpen = ({ clearedAtMs }: Alarm): boolean => clearedAtMs === undef
 export function describeAlarm(alarm: Alarm): string {
   const { kind, groupName, topicName, targetName, facts, clearedAtMs } = alarm
   if (alarm.isGone) return describeGone(alarm)
-  const { messages = 0, oldestAgeSeconds = 0, retentionLeftSeconds = 0, lost = 0, failures = 0 } = facts
+  const { messages = 0, oldestAgeSeconds = 0, retentionLeftSeconds = 0, lost = 0, failures = 0, queues = 0 } = facts
   const isOver = clearedAtMs !== undefined
   const waits = `${messages} messages wait, the oldest for ${oldestAgeSeconds} s`
   switch (kind) {
@@ -61,6 +62,10 @@ export function describeAlarm(alarm: Alarm): string {
       return lost > 0
         ? `Group ${groupName} has missed ${lost} messages of topic ${topicName}, which are past retention: ${waits}`
         : `Group ${groupName} will miss messages of topic ${topicName}, which are past retention in ${retentionLeftSeconds} s: ${waits}`
+    case 'stalled':
+      return isOver
+        ? `Group ${groupName} gets on with topic ${topicName} again`
+        : `Group ${groupName} does not get on with ${queues} ${queues === 1 ? 'queue' : 'queues'} of topic ${topicName}: ${waits}`
     case 'target_disabled':
       return isOver
         ? `Target ${targetName} ${whoseOf(alarm)} is sent to again`

@@ -35,6 +35,7 @@ export async function judgeLag(core: Core, seen: SeenGroup, alarms: ReadonlyMap<
       await judge(core, alarms, { kind: 'lag', groupName, topicName }, lag, await lagVerdict(core, lag, subscription))
     const name = { kind: 'retention', groupName, topicName: topicOf(lag) } as const
     await judge(core, alarms, name, lag, retentionVerdict(lag))
+    await judge(core, alarms, { ...name, kind: 'stalled' }, lag, lag.stalledQueues > 0 ? 'bad' : 'good')
   }
 }
 
@@ -42,7 +43,7 @@ export async function judgeLag(core: Core, seen: SeenGroup, alarms: ReadonlyMap<
 const topicOf = ({ groupName, topicName, isFailTopic }: Lag) =>
   isFailTopic ? failTopicName(groupName, topicName) : topicName
 
-export const isOfLag = ({ kind }: AlarmName) => kind === 'lag' || kind === 'retention'
+export const isOfLag = ({ kind }: AlarmName) => kind === 'lag' || kind === 'retention' || kind === 'stalled'
 
 type Verdict = 'bad' | 'good' | 'between'
 
@@ -54,6 +55,8 @@ async function judge(core: Core, alarms: ReadonlyMap<string, Alarm>, name: Alarm
 
 /** By what the subscription says, and where it says nothing, the topic. */
 async function lagVerdict(core: Core, lag: Lag, subscription: Subscription): Promise<Verdict> {
+  // What has no lag is within any limit, and the topic need not be read.
+  if (lag.messages === 0) return 'good'
   const topic = (await core.topics.get(subscription.topicName))?.topic
   const maxLag = subscription.maxLag || topic?.maxLag || Number.POSITIVE_INFINITY
   const maxAgeMs = 1000 * (subscription.maxLagSeconds || topic?.maxLagSeconds || Number.POSITIVE_INFINITY)
@@ -72,9 +75,10 @@ function retentionVerdict({
   return retentionLeftMs > retentionMs * safeAbove ? 'good' : 'between'
 }
 
-const factsOf = ({ messages, oldestAgeMs, retentionLeftMs, lost }: Lag): Alarm['facts'] => ({
+const factsOf = ({ messages, oldestAgeMs, retentionLeftMs, lost, stalledQueues }: Lag): Alarm['facts'] => ({
   messages,
   oldestAgeSeconds: Math.round(oldestAgeMs / 1000),
   ...(retentionLeftMs !== undefined && { retentionLeftSeconds: Math.round(retentionLeftMs / 1000) }),
   ...(lost > 0 && { lost }),
+  ...(stalledQueues > 0 && { queues: stalledQueues }),
 })

@@ -3,8 +3,8 @@ import type { Core } from '../core.ts'
 import { topicNamesOf } from '../group/fail-topics.ts'
 
 /**
- * Has each topic of a group know whether the group has targets, so that publishers know it at no cost. Whoever makes or removes
- * a target, or subscribes, first does that and then comes here: each looks for what the other has written, so the later one
+ * Has each topic of a group know whether the group has targets that hear, so that publishers know it at no cost. Whoever makes,
+ * removes, enables or disables a target, or subscribes, first does that and then comes here: each looks for what the other has written, so the later one
  * sees both. Only of a target that is made while the last other one is removed may an old answer be written last; the tick
  * comes here again where it finds a group that was not told.
  */
@@ -12,7 +12,7 @@ export async function alignNotifies(core: Core, groupName: string): Promise<void
   if (!isName(groupName)) return
   const subscriptions = await core.store.readSubscriptions(groupName)
   if (subscriptions.length === 0) return
-  const notifies = (await core.store.readTargets({ groupName })).length > 0
+  const notifies = (await core.store.readTargets({ groupName })).some(({ state }) => !state.isDisabled)
   for (const topicName of subscriptions.flatMap(topicNamesOf)) {
     const topic = await core.store.readTopic(topicName)
     if (!topic || topic.notifies.includes(groupName) === notifies) continue

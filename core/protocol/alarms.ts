@@ -14,7 +14,7 @@ export const listAlarmsRequest = v.strictObject({
 })
 
 export const alarmView = v.object({
-  kind: v.picklist(['lag', 'retention', 'target_disabled']),
+  kind: v.picklist(['lag', 'retention', 'stalled', 'target_disabled']),
   groupName: v.optional(v.string()),
   /** A fail topic, where it is about messages that wait to be handled again. */
   topicName: v.optional(v.string()),

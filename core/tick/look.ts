@@ -58,14 +58,14 @@ export async function lookAt(core: Core, snapshot: GroupSnapshot, ends: Ends): P
     groupName: group.name,
     hasMembers: members.length > 0,
     subscriptions,
-    lags: worstOf(copies.flatMap(found => lagsOf(group.name, found, nowMs))),
+    lags: worstOf(copies.flatMap(found => lagsOf(group.name, found, nowMs, members.length > 0))),
     stalled: members.length > 0 ? all.filter(({ backlog }) => backlog.isStalled).map(({ queue }) => queue) : [],
     idle: all.filter(isIdle).map(({ queue }) => queue),
     state: all.map(({ queue: { queueOffsetId, offset }, end }) => `${queueOffsetId}:${offset}:${end}`).join(' '),
   }
 }
 
-function lagsOf(groupName: string, found: readonly Found[], nowMs: number): Lag[] {
+function lagsOf(groupName: string, found: readonly Found[], nowMs: number, isRunning: boolean): Lag[] {
   return Array.from(Map.groupBy(found, ({ queue }) => queue.topicName).values(), (ofTopic): Lag => {
     const [{ queue } = notEmpty()] = ofTopic
     const waiting = ofTopic.map(({ backlog }) => backlog)
@@ -84,11 +84,15 @@ function lagsOf(groupName: string, found: readonly Found[], nowMs: number): Lag[
       ),
       ...(first && { retentionMs: endsAtMs - waitingSinceMs, retentionLeftMs: Math.max(0, endsAtMs - nowMs) }),
       lost: waiting.reduce((sum, { lost }) => sum + lost, 0),
+      stalledQueues: isRunning ? waiting.filter(({ isStalled }) => isStalled).length : 0,
     }
   })
 }
 
-/** Of copies for several consumers, what is worst in a topic, by each measure: another one may be behind than the one that loses messages. */
+/**
+ * Of copies for several consumers, what is worst in a topic, by each measure: another one may be behind than the one that loses
+ * messages. What stalls, of all of them.
+ */
 function worstOf(lags: readonly Lag[]): Lag[] {
   const byTopic = Map.groupBy(lags, ({ topicName, isFailTopic }) => `${topicName} ${isFailTopic}`)
   return Array.from(byTopic.values(), ofTopic =>
@@ -97,6 +101,7 @@ function worstOf(lags: readonly Lag[]): Lag[] {
       messages: Math.max(worst.messages, each.messages),
       oldestAgeMs: Math.max(worst.oldestAgeMs, each.oldestAgeMs),
       lost: Math.max(worst.lost, each.lost),
+      stalledQueues: worst.stalledQueues + each.stalledQueues,
     })),
   )
 }

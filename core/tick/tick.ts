@@ -7,6 +7,7 @@ import type { Core } from '../core.ts'
 import { forEachOf } from '../for-each-of.ts'
 import { checkpointTopic } from '../log/checkpoint.ts'
 import { alignNotifies } from '../notify/align.ts'
+import type { Target } from '../notify/target.ts'
 import { StoreError } from '../store.ts'
 import { type Each, lookAfterAlarms } from './alarms.ts'
 import { lookAfterGroup } from './groups.ts'
@@ -115,6 +116,10 @@ const maxRetold = 1_000
 async function tellAgain(core: Core, { groupName, idle }: Look, report: TickReport): Promise<void> {
   const queues = idle.slice(0, Math.max(0, maxRetold - report.retold))
   if (queues.length === 0) return
+  // One that fails has its own time, and one that is disabled hears nothing.
+  const targets = await core.store.readTargets({ groupName })
+  const hears = ({ state: { isDisabled, openUntilMs = 0 } }: Target) => !isDisabled && openUntilMs <= core.clock.now()
+  if (!targets.some(hears)) return
   report.retold += queues.length
   await alignNotifies(core, groupName)
   await forEachOf(queues, ({ topicName, queueId }) =>

@@ -32,7 +32,6 @@ export const envNames = {
 export const metricNames = {
   namespace: 'PMQ',
   unhandledTopics: 'UnhandledTopics',
-  stalledQueues: 'StalledQueues',
   deadLetters: 'DeadLetters',
   /** By group and topic. */
   lag: 'Lag',

@@ -145,7 +145,7 @@ export function createGroups(context: RegistryContext): Groups {
       }
     },
 
-    /** 1 consistent request for each 1 MB; 1 read unit for each 4 KB (some 14 subscriptions). */
+    /** 1 consistent request for each 1 MB; 1 read unit for each 4 KB (some 12 subscriptions). */
     async readSubscriptions(groupName: string) {
       const items = await requests.query('readSubscriptions', {
         TableName,

@@ -4,7 +4,7 @@ import type { Core } from '../../core/core.ts'
 import { groupHasChanged } from '../../core/core.ts'
 import type { Notice } from '../../core/notices.ts'
 import { tick } from '../../core/tick/tick.ts'
-import { createTopic } from '../wire/scene.ts'
+import { base, createTopic, register } from '../wire/scene.ts'
 import { openService, type Service } from '../wire/service.ts'
 import { intercept } from './scripted-store.ts'
 
@@ -172,6 +172,31 @@ describe('the lag of a group', () => {
     )
   })
 
+  test('raises an alarm when nobody gets on with it though the group is running', async () => {
+    const queueIds = await setUp({}, { queues: 3 })
+    const consumerId = await register(service, 'idle')
+    await service.call('registerConsumerGroup', { ...base, consumerId, consumerGroupNames: { billing: ['orders'] } })
+    await publish(queueIds)
+    for (let i = 0; i < 26; i++) {
+      await minutes(1)
+      await service.call('heartbeat', { ...base, consumerId })
+    }
+    const stalled = () => alarms().filter(({ alarm }) => (alarm as { kind: string }).kind === 'stalled')
+    assert.partialDeepStrictEqual(stalled(), [
+      { type: 'AlarmRaised', alarm: { topicName: 'orders', facts: { queues: 3 } } },
+    ])
+    assert.match(
+      stalled()[0]?.text ?? '',
+      /^Group billing does not get on with 3 queues of topic orders: 3 messages wait/,
+    )
+    await catchUp()
+    await minutes(2)
+    assert.deepEqual(
+      stalled().map(({ type }) => type),
+      ['AlarmRaised', 'AlarmCleared'],
+    )
+  })
+
   test('is no alarm any more when the subscription or the group is gone', async () => {
     const queueIds = await setUp({ maxLag: 1 })
     await service.call('createGroup', { name: 'audit' })
@@ -276,10 +301,19 @@ describe('a group with targets', () => {
     const [claimed] = Object.values(queues ?? {})
     await service.call('commitOffset', { queueOffsets: [{ ...claimed, consumerGroupName: 'billing', offset: 1 }] })
     told.length = 0
-    for (let i = 0; i < 5; i++) {
-      service.clock.advance(minuteMs)
-      await tick(core)
+    const fiveMinutes = async () => {
+      for (let i = 0; i < 5; i++) {
+        service.clock.advance(minuteMs)
+        await tick(core)
+      }
     }
+    await fiveMinutes()
+    assert.deepEqual(told, [])
+    // Nobody would hear it.
+    await service.call('disableTarget', undefined, { groupName: 'billing', targetName: 'hook' })
+    await service.call('publish', { topicName: 'orders', msgs: [{ body: 'm' }] })
+    told.length = 0
+    await fiveMinutes()
     assert.deepEqual(told, [])
     await service.close()
   })

@@ -117,7 +117,7 @@ suite('alarms', () => {
     const expected = [
       ...names.flatMap(name => [`${name}Errors`, `${name}Throttles`]),
       ...['Log', 'Registry'].flatMap(name => [`${name}TableThrottles`, `${name}TableErrors`]),
-      ...['DeadJobs', 'DeadLetters', 'StalledQueues', 'TickNotRunning', 'UnhandledTopics'],
+      ...['DeadJobs', 'DeadLetters', 'TickNotRunning', 'UnhandledTopics'],
     ]
     assert.deepEqual(alarms.sort(), expected.sort())
     template.hasResourceProperties('AWS::CloudWatch::Alarm', {
@@ -130,7 +130,7 @@ suite('alarms', () => {
   })
 
   test('look at metrics that the functions write, of their own stack, and take none for well', () => {
-    for (const MetricName of [metricNames.unhandledTopics, metricNames.stalledQueues, metricNames.deadLetters]) {
+    for (const MetricName of [metricNames.unhandledTopics, metricNames.deadLetters]) {
       template.hasResourceProperties('AWS::CloudWatch::Alarm', {
         Namespace: metricNames.namespace,
         MetricName,

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Endpoint, type EndpointName, endpoints } from '../../core/protocol/endpoints.ts'
+import type { PmqProps } from '../../lib/pmq.ts'
 import { type Rehearsal, type RehearsalOptions, startRehearsal } from '../../rehearsal/rehearsal.ts'
 import { bundle } from '../lib/synthesize.ts'
 
@@ -10,9 +11,9 @@ type Resource = { Type: string; Properties: Record<string, unknown> }
 export type Resources = Record<string, Resource>
 
 /** The stack as `cdk deploy` would have it, bundles and all: synthesized once for a file of tests. */
-export function synthesizeOnce() {
+export function synthesizeOnce(props: PmqProps = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'pmq-rehearsed-'))
-  bundle(folder)
+  bundle(folder, props)
   let changed = 0
   return {
     folder,

@@ -7,6 +7,7 @@ import { openTestStore, type TestStore } from '../support/dynamo-store.ts'
 import { dynoxide, type RunningEngine } from '../support/engines.ts'
 import { consumerOf, groupOf, memberOf, offsetOf, queueOf, subscriptionOf, topicOf } from './contract.ts'
 import { failedOf } from './contract-failed.ts'
+import { targetOf } from './contract-targets.ts'
 
 const engine = dynoxide()
 const meter = createCapacityMeter()
@@ -249,9 +250,9 @@ describe('what the store asks of DynamoDB', { skip: engine.skip ?? false }, () =
     for (let id = 1; id <= 40; id++) {
       await opened.store.addQueueOffset({ ...offset, queueOffsetId: id, queueId: id })
     }
-    for (let i = 0; i < 15; i++) await opened.store.createSubscription(subscriptionOf('orders', `topic-${i}`))
+    for (let i = 0; i < 12; i++) await opened.store.createSubscription(subscriptionOf('orders', `topic-${i}`))
     meter.clear()
-    assert.equal((await opened.store.readSubscriptions('orders')).length, 15)
+    assert.equal((await opened.store.readSubscriptions('orders')).length, 12)
     assert.deepEqual(meter.sum(), { requests: 1, readUnits: 1, writeUnits: 0 })
   })
 
@@ -317,6 +318,71 @@ describe('what the store asks of DynamoDB', { skip: engine.skip ?? false }, () =
     assert.deepEqual(meter.sum(), { requests: 1, readUnits: 0, writeUnits: 3 })
     meter.clear()
     await opened.store.listAuditEntries({ month: '2027-01', below: boundOf(now + 1), limit: 100 })
+    assert.deepEqual(meter.sum(), { requests: 1, readUnits: 1, writeUnits: 0 })
+  })
+
+  test('a hint is a read of the targets and two writes; making one is a transaction', async () => {
+    const { store } = opened
+    const target = targetOf({ groupName: 'orders' }, 'hook')
+    const costs: [Operation, () => Promise<unknown>, unknown, { readUnits: number; writeUnits: number }][] = [
+      ['createTarget', () => store.createTarget(target), 'created', { readUnits: 0, writeUnits: 4 }],
+      ['readTargets', () => store.readTargets(target.owner), [target], { readUnits: 1, writeUnits: 0 }],
+      [
+        'replaceTarget',
+        () => store.replaceTarget({ ...target, revision: 2 }),
+        { outcome: 'replaced' },
+        { readUnits: 0, writeUnits: 1 },
+      ],
+      [
+        'replaceTarget',
+        () => store.replaceTarget({ ...target, revision: 2 }),
+        { outcome: 'conflict', current: { ...target, revision: 2 } },
+        { readUnits: 0, writeUnits: 1 },
+      ],
+      [
+        'addDelivery',
+        () =>
+          store.addDelivery(target, {
+            deliveryId: 'msg_q3n0dW5r8yKc',
+            atMs: now,
+            durationMs: 41,
+            outcome: 'succeeded',
+            what: 'hint',
+            queueIds: [7],
+            status: 204,
+          }),
+        undefined,
+        { readUnits: 0, writeUnits: 1 },
+      ],
+      ['listGroupsWithTargets', () => store.listGroupsWithTargets(), ['orders'], { readUnits: 1, writeUnits: 0 }],
+      ['removeTarget', () => store.removeTarget(target), 'removed', { readUnits: 0, writeUnits: 4 }],
+    ]
+    for (const [operation, act, answer, units] of costs) {
+      meter.clear()
+      assert.deepEqual(await act(), answer)
+      assert.deepEqual(meter.sum(), { requests: 1, ...units }, operation)
+    }
+  })
+
+  test('an alarm is a write when it begins, one when it was told, and the same at its end; all are one query', async () => {
+    const alarm = {
+      kind: 'lag',
+      groupName: 'orders',
+      topicName: 'orders',
+      facts: { messages: 7 },
+      raisedAtMs: now,
+    } as const
+    for (const [answer, revision] of [
+      ['put', 1],
+      ['conflict', 1],
+      ['put', 2],
+    ] as const) {
+      meter.clear()
+      assert.equal(await opened.store.putAlarm({ ...alarm, isTold: revision > 1, revision }), answer)
+      assert.deepEqual(meter.sum(), { requests: 1, readUnits: 0, writeUnits: 1 })
+    }
+    meter.clear()
+    assert.equal((await opened.store.listAlarms()).length, 1)
     assert.deepEqual(meter.sum(), { requests: 1, readUnits: 1, writeUnits: 0 })
   })
 

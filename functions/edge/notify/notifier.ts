@@ -6,6 +6,7 @@ import { findTopicWith } from '../../../core/client/find.ts'
 import type { Core } from '../../../core/core.ts'
 import type { Subscription, Topic } from '../../../core/model.ts'
 import type { Notice, QueueOfTopic } from '../../../core/notices.ts'
+import { alignNotifies } from '../../../core/notify/align.ts'
 import { type Decided, readTarget, stepTarget } from '../../../core/notify/change-target.ts'
 import { dueOf } from '../../../core/notify/due.ts'
 import { pushEndStep, pushStep, pushWakeStep } from '../../../core/notify/push-steps.ts'
@@ -90,8 +91,13 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
   async function ended(target: Target, decide: (target: Target, nowMs: number) => Step): Promise<void> {
     // As it was when the delivery began; whoever has changed it meanwhile makes the store answer with what is there.
     const decided = await stepTarget(core, target, decide)
-    if (decided?.step.next?.disabledBy === 'failures') await raiseDisabled(core, decided.target, await readAlarms(core))
+    if (decided?.step.next?.disabledBy === 'failures') await tellDisabled(decided.target)
     await follow(decided)
+  }
+
+  async function tellDisabled(target: Target): Promise<void> {
+    await raiseDisabled(core, target, await readAlarms(core))
+    if (target.owner !== 'alarms') await alignNotifies(core, target.owner.groupName)
   }
 
   /** Each target of alarms hears of each change. What fails is repeated by a job of its own, for a day. */
@@ -108,7 +114,7 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
     const body = JSON.stringify({ type, text, ...alarm })
     const reached = await sendOne(target, { what: 'alarm' }, { deliveryId, body, timeoutMs: hintTimeoutMs })
     const step = await stepTarget(core, target, (each, nowMs) => endStep(each, undefined, reached, nowMs))
-    if (step?.step.next?.disabledBy === 'failures') await raiseDisabled(core, step.target, await readAlarms(core))
+    if (step?.step.next?.disabledBy === 'failures') await tellDisabled(step.target)
     if (reached.outcome === 'succeeded' || !step || step.target.state.isDisabled) return
     const nowMs = core.clock.now()
     if (nowMs - firstAtMs >= disabledAfterMs) return

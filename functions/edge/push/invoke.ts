@@ -56,8 +56,9 @@ export function createInvoke(
     })
     try {
       const abortSignal = signal ? AbortSignal.any([signal, timeUp]) : timeUp
-      const { FunctionError, Payload = new Uint8Array() } = await client.send(command, { abortSignal })
-      const text = Buffer.from(Payload).toString()
+      const { FunctionError, Payload } = await client.send(command, { abortSignal })
+      // Nothing is returned to who does not wait; whether that is null, undefined or empty is the client's matter.
+      const text = Buffer.from(Payload ?? []).toString()
       if (FunctionError !== undefined) return { outcome: 'function_failed', error: failureOf(text) }
       return { outcome: 'returned', payload: text }
     } catch (error) {

@@ -34,7 +34,7 @@ const basicMutations: Mutation[] = [
     replace: `  const { consumerId, leaving, ownerIsLost, rbVersion } = move
   const offsetVersion = move.expectedOffsetVersion`,
     expected: ['P4', 'P5/Q06'],
-    from: 1640,
+    from: 150,
   },
   {
     name: 'a move to another owner does not raise the offsetVersion',
