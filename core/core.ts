@@ -23,8 +23,8 @@ import { createLooks, type Looks } from './tick/looks.ts'
 export type Bus = {
   /** A group owes a rebalance. Losing it costs time only: the tick finds the group. */
   groupChanged(groupName: string): Promise<void>
-  /** Never rejects: word that could not be sent must not fail what it tells of. */
-  tell(notice: Notice): Promise<void>
+  /** Never rejects: word that could not be sent must not fail what it tells of. `lost`: it could not. */
+  tell(notice: Notice): Promise<'lost' | undefined>
 }
 
 export type Settings = {

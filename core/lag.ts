@@ -1,4 +1,4 @@
-/** What waits for a group in a topic, or in its fail topic. Of a broadcast group: for the one of its members that is most behind. */
+/** What waits for a group in a topic, or in its fail topic. Of a broadcast group: by each measure what waits for the member that is worst off. */
 export type Lag = {
   groupName: string
   /** The topic subscribed to, also of what is in its fail topic. */

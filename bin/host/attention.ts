@@ -1,4 +1,5 @@
 import type { DeadLetters } from '../../core/core.ts'
+import type { Notice } from '../../core/notices.ts'
 import type { TickReport } from '../../core/tick/report.ts'
 
 /**
@@ -15,6 +16,14 @@ export function createAttention(say: (text: string) => void): (report: Pick<Tick
     said = new Set(now)
   }
 }
+
+/** Says that an alarm was raised, and that it is over: each once, as it is told once. */
+export const createAlarmVoice =
+  (say: (text: string) => void) =>
+  (notice: Notice): void => {
+    if (notice.type === 'AlarmRaised') say(notice.text)
+    if (notice.type === 'AlarmCleared') say(`over: ${notice.text}`)
+  }
 
 /** Says at each tick how many messages have become dead letters since the one before: a thousand at once are one line. */
 export function createObituary(say: (text: string) => void) {

@@ -11,7 +11,7 @@ import { newId, newSecret } from '../../functions/edge/core.ts'
 import { httpHandler } from '../../functions/edge/http.ts'
 import { logError } from '../../functions/edge/log.ts'
 import { publishRoutes } from '../../functions/edge/publish-routes.ts'
-import { createAttention, createObituary } from './attention.ts'
+import { createAlarmVoice, createAttention, createObituary } from './attention.ts'
 import { createLocalBus } from './bus.ts'
 import { matchRoute, toContext } from './gateway.ts'
 import { createLocalNotify } from './notify.ts'
@@ -53,6 +53,7 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
     run => systemClock.sleep(Math.min(longestRebalancePauseMs, rebalancePauseMs * 2 ** run)),
   )
   const obituary = createObituary(console.warn)
+  const sayAlarm = createAlarmVoice(console.warn)
   const core = createCore({
     store,
     onDeadLetters: obituary.note,
@@ -62,9 +63,9 @@ export async function startHost(opened: HostStore, options: HostOptions): Promis
     newSecret,
     bus: {
       async tell(notice) {
-        if (notice.type === 'AlarmRaised') console.warn(notice.text)
-        if (notice.type === 'AlarmCleared') console.warn(`over: ${notice.text}`)
+        sayAlarm(notice)
         await notify.tell(notice)
+        return undefined
       },
       async groupChanged(groupName) {
         groupHasChanged(core, groupName)

@@ -1,5 +1,5 @@
-import { alarmId } from '../alarms/alarm.ts'
-import { clearAlarm, readAlarms } from '../alarms/alarms.ts'
+import { alarmId, targetAlarm } from '../alarms/alarm.ts'
+import { clearAlarm, dropAlarm, readAlarms } from '../alarms/alarms.ts'
 import { isName } from '../client/find.ts'
 import type { Core } from '../core.ts'
 import { kindOf } from '../group/copy-names.ts'
@@ -103,7 +103,7 @@ export async function removeTarget(core: Core, groupName: OwnerName, name: strin
   const { owner } = await openOwner(core, groupName)
   const target = isTargetName(name) ? await readTarget(core, { owner, name }) : undefined
   const outcome = target ? await core.store.removeTarget(target) : 'unknown_target'
-  if (target) await noLongerDisabled(core, target)
+  if (target) await noLongerDisabled(core, target, dropAlarm)
   // An earlier call may have come no further than to here.
   if (groupName !== undefined) await alignNotifies(core, groupName)
   if (outcome === 'unknown_target') throw unknownTarget({ owner, name })
@@ -117,17 +117,19 @@ export async function enableTarget(core: Core, groupName: OwnerName, name: strin
   const { state } = read
   if (!state.isDisabled && state.failures === 0) return viewTarget(read)
   const target = await change(core, read, each => ({ ...each, state: freshState }))
-  await noLongerDisabled(core, read)
+  await noLongerDisabled(core, read, clearAlarm)
   if (groupName !== undefined) await tellNew(core, groupName)
   return viewTarget(target)
 }
 
 /** The alarm that it was disabled is over. Only who was disabled by failures has one. */
-async function noLongerDisabled(core: Core, { owner, name, state }: Target): Promise<void> {
-  if (state.disabledBy !== 'failures') return
-  const ofGroup = owner === 'alarms' ? {} : { groupName: owner.groupName }
-  const id = alarmId({ kind: 'target_disabled', ...ofGroup, targetName: name })
-  await clearAlarm(core, (await readAlarms(core)).get(id))
+async function noLongerDisabled(
+  core: Core,
+  target: Target,
+  clear: typeof dropAlarm | typeof clearAlarm,
+): Promise<void> {
+  if (target.state.disabledBy !== 'failures') return
+  await clear(core, (await readAlarms(core)).get(alarmId(targetAlarm(target))))
 }
 
 export async function disableTarget(core: Core, groupName: OwnerName, name: string): Promise<TargetView> {

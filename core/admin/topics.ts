@@ -26,7 +26,11 @@ export async function createTopic(core: Core, request: CreateTopicRequest): Prom
 
 /** Sets from which lag on its groups raise an alarm. */
 export async function updateTopic(core: Core, topicName: string, request: UpdateTopicRequest): Promise<TopicView> {
-  await requireTopic(core, topicName)
+  const { failOf } = (await requireTopic(core, topicName)).topic
+  if (failOf) {
+    const reason = `it has the failures of topic ${failOf.topicName}, which wait for their time`
+    throw new PmqError('conflict', `the lag in fail topic ${topicName} has no limit: ${reason}`)
+  }
   const { maxLag, maxLagSeconds } = request
   const limits = { ...(maxLag !== undefined && { maxLag }), ...(maxLagSeconds !== undefined && { maxLagSeconds }) }
   if ((await core.store.updateTopic(topicName, limits)) === 'unknown_topic') {

@@ -1,3 +1,5 @@
+import type { TargetRef } from '../notify/target.ts'
+
 /**
  * What an alarm is about. `lag`: more waits in a topic for a group, or for longer, than somebody has allowed. `retention`: unread
  * messages are soon past retention, or some are. `stalled`: messages wait for a group that is running, and nothing of their queues was
@@ -21,7 +23,9 @@ export type Alarm = AlarmName & {
   raisedAtMs: number
   /** Absent: it is open. */
   clearedAtMs?: number
-  /** The bus was told of the last change. Whoever died before that left it to the tick. */
+  /** It is cleared since what it was about is not there any more. */
+  isGone?: boolean
+  /** The bus was told of the last change. Who could not do that has left it to the tick. */
   isTold: boolean
   revision: number
 }
@@ -33,10 +37,19 @@ export const clearedKeptMs = 30 * 86_400_000
 export const alarmId = ({ kind, groupName = '', topicName = '', targetName = '' }: AlarmName): string =>
   [kind, groupName, topicName, targetName].join('#')
 
+/** What an alarm about a target is called. */
+export const targetAlarm = ({ owner, name }: TargetRef): AlarmName => ({
+  kind: 'target_disabled',
+  ...(owner !== 'alarms' && { groupName: owner.groupName }),
+  targetName: name,
+})
+
 export const isOpen = ({ clearedAtMs }: Alarm): boolean => clearedAtMs === undefined
 
 /** For people: what is the matter, in one sentence. */
-export function describeAlarm({ kind, groupName, topicName, targetName, facts, clearedAtMs }: Alarm): string {
+export function describeAlarm(alarm: Alarm): string {
+  const { kind, groupName, topicName, targetName, facts, clearedAtMs } = alarm
+  if (alarm.isGone) return describeGone(alarm)
   const { messages = 0, oldestAgeSeconds = 0, retentionLeftSeconds = 0, lost = 0, failures = 0, queues = 0 } = facts
   const isOver = clearedAtMs !== undefined
   const waits = `${messages} messages wait, the oldest for ${oldestAgeSeconds} s`
@@ -53,14 +66,19 @@ export function describeAlarm({ kind, groupName, topicName, targetName, facts, c
       return isOver
         ? `Group ${groupName} gets on with topic ${topicName} again`
         : `Group ${groupName} does not get on with ${queues} ${queues === 1 ? 'queue' : 'queues'} of topic ${topicName}: ${waits}`
-    case 'target_disabled': {
-      const whose = groupName === undefined ? 'of alarms' : `of group ${groupName}`
+    case 'target_disabled':
       return isOver
-        ? `Target ${targetName} ${whose} is sent to again`
-        : `Target ${targetName} ${whose} is sent nothing any more, since it has failed ${failures} times in a row`
-    }
+        ? `Target ${targetName} ${whoseOf(alarm)} is sent to again`
+        : `Target ${targetName} ${whoseOf(alarm)} is sent nothing any more, since it has failed ${failures === 1 ? 'once' : `${failures} times in a row`}`
   }
 }
+
+const describeGone = (alarm: Alarm): string =>
+  alarm.kind === 'target_disabled'
+    ? `Target ${alarm.targetName} ${whoseOf(alarm)} was removed`
+    : `Nobody reads topic ${alarm.topicName} for group ${alarm.groupName} any more`
+
+const whoseOf = ({ groupName }: Alarm) => (groupName === undefined ? 'of alarms' : `of group ${groupName}`)
 
 /** An alarm as others are told of it. */
 export type ToldAlarm = Omit<Alarm, 'isTold' | 'revision'>

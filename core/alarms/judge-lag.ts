@@ -1,9 +1,9 @@
 import type { Core } from '../core.ts'
-import { failTopicName, topicNamesOf } from '../group/fail-topics.ts'
+import { failTopicName } from '../group/fail-topics.ts'
 import type { Lag } from '../lag.ts'
 import type { Subscription } from '../model.ts'
 import { type Alarm, type AlarmName, alarmId, isOpen } from './alarm.ts'
-import { clearAlarm, raiseAlarm } from './alarms.ts'
+import { clearAlarm, dropAlarm, raiseAlarm } from './alarms.ts'
 
 /** A limit is crossed above it, and there is room again below so much of it. In between nothing changes. */
 const recovery = 0.8
@@ -14,31 +14,34 @@ const safeAbove = 0.25
 export type SeenGroup = { groupName: string; subscriptions: readonly Subscription[]; lags: readonly Lag[] }
 
 /**
- * Raises and clears what is to be said of a group's lag: one alarm for each topic and kind, however many queues it has, and
- * whatever is about topics that it does not subscribe to any more is cleared.
+ * Raises and clears what is to be said of a group's lag: one alarm for each topic and kind, however many queues it has. What is
+ * about a topic of which nothing can wait for it any more is cleared: the subscription has ended, or the last consumer of a
+ * broadcast group has left.
  */
 export async function judgeLag(core: Core, seen: SeenGroup, alarms: ReadonlyMap<string, Alarm>): Promise<void> {
   const { groupName, subscriptions } = seen
+  const subscriptionOf = ({ topicName }: Lag) => subscriptions.find(each => each.topicName === topicName)
+  const waitedFor = new Set(seen.lags.filter(lag => subscriptionOf(lag)).map(topicOf))
   for (const alarm of alarms.values()) {
-    const isGone = !subscriptions.some(each => topicNamesOf(each).includes(alarm.topicName ?? ''))
-    if (isOfLag(alarm) && alarm.groupName === groupName && isGone) await clearAlarm(core, alarm)
+    const isGone = !waitedFor.has(alarm.topicName ?? '')
+    if (isOfLag(alarm) && alarm.groupName === groupName && isGone) await dropAlarm(core, alarm)
   }
   for (const lag of seen.lags) {
     const { topicName, isFailTopic } = lag
-    const subscription = subscriptions.find(each => each.topicName === topicName)
+    const subscription = subscriptionOf(lag)
     if (!subscription) continue
     // What is in a fail topic waits for its time; only that it falls to retention is bad.
     if (!isFailTopic)
       await judge(core, alarms, { kind: 'lag', groupName, topicName }, lag, await lagVerdict(core, lag, subscription))
-    const name = {
-      kind: 'retention',
-      groupName,
-      topicName: isFailTopic ? failTopicName(groupName, topicName) : topicName,
-    } as const
+    const name = { kind: 'retention', groupName, topicName: topicOf(lag) } as const
     await judge(core, alarms, name, lag, retentionVerdict(lag))
     await judge(core, alarms, { ...name, kind: 'stalled' }, lag, lag.stalledQueues > 0 ? 'bad' : 'good')
   }
 }
+
+/** Where the messages are. */
+const topicOf = ({ groupName, topicName, isFailTopic }: Lag) =>
+  isFailTopic ? failTopicName(groupName, topicName) : topicName
 
 export const isOfLag = ({ kind }: AlarmName) => kind === 'lag' || kind === 'retention' || kind === 'stalled'
 

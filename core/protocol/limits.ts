@@ -70,6 +70,8 @@ export const limits = {
   auditKeptMs: 400 * 86_400_000,
   /** Times in requests: until the year 9999. */
   maxTimeMs: 253_402_300_799_999,
+  /** Alarms in one answer: 2 MB, where all names are as long as they may be. */
+  maxAlarmsPerPage: 1000,
   /** What is kept of how a message failed, in characters. */
   maxErrorLength: 1000,
   maxErrorKindLength: 30,

@@ -1,8 +1,9 @@
 import { isOpen } from '../alarms/alarm.ts'
-import { clearAlarm, readAlarms, retell } from '../alarms/alarms.ts'
+import { readAlarms } from '../alarms/alarms.ts'
 import { isOfLag, judgeLag } from '../alarms/judge-lag.ts'
 import { soonestAlarmMs } from '../alarms/soonest.ts'
 import type { Core } from '../core.ts'
+import { lookAfterAlarms } from './alarms.ts'
 import { lookAt } from './look.ts'
 import type { TickReport } from './report.ts'
 import { tellAgain } from './tell-again.ts'
@@ -20,7 +21,6 @@ export async function lookAtLag(core: Core, report: TickReport, turns: Turns): P
     readAlarms(core),
     core.store.listGroupsWithTargets(),
   ])
-  await retell(core, alarms.values())
   const ofLag = [...alarms.values()].filter(alarm => isOpen(alarm) && isOfLag(alarm))
   const watched = new Map<string, number>([
     ...withTargets.map(name => [name, minutesWithTargets] as const),
@@ -30,12 +30,11 @@ export async function lookAtLag(core: Core, report: TickReport, turns: Turns): P
   const nowMs = core.clock.now()
   const all = new Set([...names, ...watched.keys()])
   const due = [...all].filter(name => core.looks.isDue(name, nowMs, watched.get(name)))
+  const looked = new Set(due)
+  await lookAfterAlarms(core, { alarms, names: all, withTargets: withTargets.filter(name => looked.has(name)) }, turns)
   await turns.each(due, 'lag of group', async groupName => {
     const snapshot = await core.store.readGroup(groupName)
-    if (!snapshot) {
-      for (const alarm of ofLag) if (alarm.groupName === groupName) await clearAlarm(core, alarm)
-      return
-    }
+    if (!snapshot) return
     report.looked++
     const look = await lookAt(core, snapshot)
     const isUrgent = hasTargets.has(groupName) && look.lags.some(({ messages }) => messages > 0)

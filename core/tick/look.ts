@@ -89,14 +89,25 @@ function lagsOf(groupName: string, found: readonly Found[], nowMs: number, isRun
   })
 }
 
-/** Of copies for several consumers, the one that is most behind in a topic; what stalls, of all of them. */
+/**
+ * Of copies for several consumers, what is worst in a topic, by each measure: another one may be behind than the one that loses
+ * messages. What stalls, of all of them.
+ */
 function worstOf(lags: readonly Lag[]): Lag[] {
   const byTopic = Map.groupBy(lags, ({ topicName, isFailTopic }) => `${topicName} ${isFailTopic}`)
-  return Array.from(byTopic.values(), ofTopic => ({
-    ...ofTopic.reduce((worst, each) => (each.messages > worst.messages ? each : worst)),
-    stalledQueues: ofTopic.reduce((sum, { stalledQueues }) => sum + stalledQueues, 0),
-  }))
+  return Array.from(byTopic.values(), ofTopic =>
+    ofTopic.reduce((worst, each) => ({
+      ...(endsBefore(each, worst) ? each : worst),
+      messages: Math.max(worst.messages, each.messages),
+      oldestAgeMs: Math.max(worst.oldestAgeMs, each.oldestAgeMs),
+      lost: Math.max(worst.lost, each.lost),
+      stalledQueues: worst.stalledQueues + each.stalledQueues,
+    })),
+  )
 }
+
+const endsBefore = (a: Lag, b: Lag) =>
+  (a.retentionLeftMs ?? Number.POSITIVE_INFINITY) < (b.retentionLeftMs ?? Number.POSITIVE_INFINITY)
 
 const notEmpty = (): never => {
   throw new TypeError('a list is empty that is not')

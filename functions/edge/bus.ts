@@ -18,7 +18,7 @@ const patience = { connectionTimeout: 1_000, requestTimeout: 2_000, throwOnReque
  */
 export function createEventBridgeBus(busName: string): Bus {
   const client = new EventBridgeClient({ maxAttempts: 2, requestHandler: patience })
-  let waiting: { entry: PutEventsRequestEntry; sent: () => void }[] = []
+  let waiting: { entry: PutEventsRequestEntry; answer: (outcome: 'lost' | undefined) => void }[] = []
 
   function flush(): void {
     const taken = waiting
@@ -29,9 +29,11 @@ export function createEventBridgeBus(busName: string): Bus {
   async function send(some: typeof waiting): Promise<void> {
     const Entries = some.map(({ entry }) => entry)
     try {
-      const answer = await client.send(new PutEventsCommand({ Entries }))
-      const refusal = answer.Entries?.find(({ ErrorCode }) => ErrorCode !== undefined)
-      if (refusal) throw new Error(`EventBridge refused ${answer.FailedEntryCount} events: ${refusal.ErrorCode}`)
+      const answered = await client.send(new PutEventsCommand({ Entries }))
+      const refused = some.map((_, i) => answered.Entries?.[i]?.ErrorCode)
+      for (const [i, { answer }] of some.entries()) if (refused[i] === undefined) answer(undefined)
+      const refusal = refused.find(code => code !== undefined)
+      if (refusal) throw new Error(`EventBridge refused ${answered.FailedEntryCount} events: ${refusal}`)
     } catch (error) {
       const [first] = Entries
       logError(
@@ -40,13 +42,14 @@ export function createEventBridgeBus(busName: string): Bus {
         error,
       )
     }
-    for (const { sent } of some) sent()
+    // Of what was taken another answer has been given.
+    for (const { answer } of some) answer('lost')
   }
 
-  function say(DetailType: string, detail: object): Promise<void> {
+  function say(DetailType: string, detail: object): Promise<'lost' | undefined> {
     const entry = { EventBusName: busName, Source: eventSource, DetailType, Detail: JSON.stringify(detail) }
-    const { promise, resolve } = Promise.withResolvers<void>()
-    if (waiting.push({ entry, sent: resolve }) === 1) queueMicrotask(flush)
+    const { promise, resolve } = Promise.withResolvers<'lost' | undefined>()
+    if (waiting.push({ entry, answer: resolve }) === 1) queueMicrotask(flush)
     return promise
   }
 

@@ -14,4 +14,4 @@ export function createLazyBus(busName: string): Bus {
 }
 
 /** For a function that announces nothing. */
-export const silentBus: Bus = Object.freeze({ groupChanged: async () => {}, tell: async () => {} })
+export const silentBus: Bus = Object.freeze({ groupChanged: async () => {}, tell: async () => undefined })

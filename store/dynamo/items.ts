@@ -195,14 +195,21 @@ export const settingsAttributes = (settings: SubscriptionSettings): Item => ({
   maxLagSeconds: num(settings.maxLagSeconds),
 })
 
-export const itemOfSubscription = (subscription: Subscription): Item => ({
-  ...itemKey(keys.subscription(subscription.groupName, subscription.topicName)),
-  groupName: str(subscription.groupName),
-  topicName: str(subscription.topicName),
-  topicId: num(subscription.topicId),
-  ...(subscription.failTopicId !== undefined && { failTopicId: num(subscription.failTopicId) }),
-  ...settingsAttributes(subscription),
-})
+export function itemOfSubscription(subscription: Subscription): Item {
+  const { groupName, topicName, topicId, failTopicId } = subscription
+  const { maxLag, maxLagSeconds, ...settings } = settingsAttributes(subscription)
+  return {
+    ...itemKey(keys.subscription(groupName, topicName)),
+    groupName: str(groupName),
+    topicName: str(topicName),
+    topicId: num(topicId),
+    ...(failTopicId !== undefined && { failTopicId: num(failTopicId) }),
+    ...settings,
+    // Few have limits, and each reader of a group pays for all of its subscriptions.
+    ...(subscription.maxLag > 0 && maxLag && { maxLag }),
+    ...(subscription.maxLagSeconds > 0 && maxLagSeconds && { maxLagSeconds }),
+  }
+}
 
 export const subscriptionOf = (item: Item): Subscription => ({
   groupName: strOf(item, 'groupName'),
@@ -222,8 +229,8 @@ export const subscriptionOf = (item: Item): Subscription => ({
   maxRetryDelaySeconds: numOf(item, 'maxRetryDelaySeconds'),
   retryInPlace: boolOf(item, 'retryInPlace'),
   trace: boolOf(item, 'trace'),
-  maxLag: numOf(item, 'maxLag'),
-  maxLagSeconds: numOf(item, 'maxLagSeconds'),
+  maxLag: item.maxLag ? numOf(item, 'maxLag') : 0,
+  maxLagSeconds: item.maxLagSeconds ? numOf(item, 'maxLagSeconds') : 0,
 })
 
 export const itemOfQueueOffset = (offset: QueueOffset): Item => ({

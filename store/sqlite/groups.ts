@@ -109,7 +109,7 @@ export function createGroups(database: Database, written: Records, durable: Reco
         const members = ofKind('MEMBER#') as MemberRecord[]
         return {
           group,
-          subscriptions: ofKind('SUB#') as Subscription[],
+          subscriptions: (ofKind('SUB#') as Subscription[]).map(withLimits),
           offsets: ofKind('OFFSET#') as QueueOffset[],
           members: members.filter(member => !member.isLost),
           lost: members.filter(member => member.isLost).map(member => member.consumerId),
@@ -119,7 +119,9 @@ export function createGroups(database: Database, written: Records, durable: Reco
 
     readSubscriptions: groupName =>
       database.read(() =>
-        durable.list<Subscription>(keys.groupPartition(groupName), subscriptionPrefix).map(({ doc }) => doc),
+        durable
+          .list<Subscription>(keys.groupPartition(groupName), subscriptionPrefix)
+          .map(({ doc }) => withLimits(doc)),
       ),
 
     readGroupRecord: groupName => database.read(() => durable.get<Group>(keys.group(groupName))),
@@ -293,3 +295,12 @@ function askAndWake(written: Records, group: Group): Group {
   written.put(keys.awake(group.name), { asked: asked.rebalanceAsked })
   return asked
 }
+
+type Limits = 'maxLag' | 'maxLagSeconds'
+
+/** A subscription of a version without limits of lag lacks them. */
+const withLimits = (stored: Omit<Subscription, Limits> & Partial<Pick<Subscription, Limits>>): Subscription => ({
+  maxLag: 0,
+  maxLagSeconds: 0,
+  ...stored,
+})

@@ -25,7 +25,11 @@ import { explore } from './explore.ts'
 import { intercept, scriptStore } from './scripted-store.ts'
 
 /** What each tick reads, however many groups and topics there are. */
-const lists = ['listAlarms', 'listAwakeGroups', 'listGroups', 'listGroupsWithTargets', 'listNewcomers', 'listTopics']
+const lists = [
+  ...['listAlarms', 'listAwakeGroups', 'listGroups', 'listGroupsWithTargets', 'listNewcomers', 'listTopics'],
+  // Of those of alarms.
+  'readTargets',
+]
 
 describe('a tick', () => {
   let registry: Registry

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createAttention, createObituary } from '../../bin/host/attention.ts'
+import { createAlarmVoice, createAttention, createObituary } from '../../bin/host/attention.ts'
 
 describe('what the host calls an operator to', () => {
   const ordersWait = { groupName: 'billing', topicNames: ['orders'] }
@@ -13,6 +13,16 @@ describe('what the host calls an operator to', () => {
     assert.deepEqual(said, ['no running consumer of group billing handles topic orders: its messages wait'])
     for (const report of [reportOf(), reportOf(ordersWait)]) attend(report)
     assert.equal(said.length, 2)
+  })
+
+  test('is an alarm when it is raised, and when it is over', () => {
+    const said: string[] = []
+    const sayAlarm = createAlarmVoice(text => said.push(text))
+    const alarm = { kind: 'lag', groupName: 'billing', topicName: 'orders', facts: {}, raisedAtMs: 1 } as const
+    sayAlarm({ type: 'AlarmRaised', alarm, text: 'billing is behind' })
+    sayAlarm({ type: 'QueueAppended', topicName: 'orders', queueId: 1 })
+    sayAlarm({ type: 'AlarmCleared', alarm: { ...alarm, clearedAtMs: 2 }, text: 'billing has caught up' })
+    assert.deepEqual(said, ['billing is behind', 'over: billing has caught up'])
   })
 
   test('are new dead letters, once at the next tick, with how many there are', () => {

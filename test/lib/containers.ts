@@ -156,6 +156,7 @@ function createContainer(endpoint: string, clock: Clock) {
   const tell = async (notice: Notice) => {
     note('bus', 'events:PutEvents')
     notices.push(notice)
+    return undefined
   }
   const core = createCore({
     store: openDynamoStore({ client, ...tables }),

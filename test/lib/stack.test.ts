@@ -5,6 +5,7 @@ import { Match } from 'aws-cdk-lib/assertions'
 import { type Endpoint, endpoints } from '../../core/protocol/endpoints.ts'
 import { envNames, metricNames } from '../../functions/edge/env.ts'
 import type { PmqProps } from '../../lib/pmq.ts'
+import { parseTransform } from '../../rehearsal/events/transform.ts'
 import { statementsOf } from './statements.ts'
 import { synthesize } from './synthesize.ts'
 
@@ -98,6 +99,14 @@ suite('alarms', () => {
         }),
       ],
     })
+    const rules = Object.entries(template.findResources('AWS::Events::Rule'))
+    const [id = '', rule] = rules.find(([name]) => name.startsWith('PmqAlarmsTold')) ?? []
+    const tell = parseTransform(rule?.Properties.Targets[0], id)
+    const text = 'Group billing is behind in topic orders: 7 messages wait, the oldest for 3 s'
+    assert.equal(
+      JSON.parse(tell({ 'detail-type': 'AlarmRaised', detail: { text } })),
+      `AlarmRaised: ${text}. docs/operations.md, "Alarms that the service tells".`,
+    )
   })
 
   test('look at each function, each table and the queue of jobs that failed, and at a tick that does not run, or not get done', () => {

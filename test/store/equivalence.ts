@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import type { Alarm } from '../../core/alarms/alarm.ts'
 import type { FailedMessage, FailedState } from '../../core/failed/records.ts'
 import { failTopicName } from '../../core/group/fail-topics.ts'
 import type { Group, QueueOffset } from '../../core/model.ts'
@@ -92,6 +93,13 @@ const registryCommands = fc.oneof(
     (n, q, additions) =>
       (store, { topic }) =>
         store.addQueues(topic(n), [queueOf(topic(n), q)], additions),
+  ),
+  command(
+    'updateTopic',
+    [few, fc.constantFrom({}, { maxLag: 7 }, { maxLag: 0, maxLagSeconds: 60 })],
+    (n, limits) =>
+      (store, { topic }) =>
+        store.updateTopic(topic(n), limits),
   ),
   command(
     'beginTopicRemoval',
@@ -331,6 +339,34 @@ const failedCommands = fc.oneof(
   }),
 )
 
+const alarmOf = (groupName: string): Alarm => ({
+  kind: 'lag',
+  groupName,
+  topicName: 'orders',
+  facts: {},
+  raisedAtMs: 5,
+  isTold: false,
+  revision: 1,
+})
+/** What is put of an alarm that a caller has read: it is raised, cleared, or told. */
+const alarmChanges = {
+  raised: { raisedAtMs: 6, facts: { messages: 7 } },
+  cleared: { clearedAtMs: 7 },
+  dropped: { clearedAtMs: 8, isGone: true },
+  told: { isTold: true },
+}
+const alarmChange = fc.constantFrom(...(Object.keys(alarmChanges) as (keyof typeof alarmChanges)[]))
+const alarmCommand = command(
+  'putAlarm',
+  [few, alarmChange, isStale],
+  (n, change, stale) =>
+    async (store, { group }) => {
+      const there = (await store.listAlarms()).find(({ groupName }) => groupName === group(n))
+      const revision = (there?.revision ?? 0) + (stale ? 0 : 1)
+      return store.putAlarm({ ...alarmOf(group(n)), ...alarmChanges[change], revision })
+    },
+)
+
 /** What owners and claimants do, and what is done to their queues. */
 const placeCommands = fc.oneof(
   command(
@@ -408,6 +444,7 @@ const commands = fc.oneof(
   { weight: 8, arbitrary: registryCommands },
   { weight: 4, arbitrary: placeCommands },
   { weight: 1, arbitrary: failedCommands },
+  { weight: 1, arbitrary: alarmCommand },
 )
 
 const groupNumber = ({ group, run }: Names, n: number): Group => {
@@ -448,6 +485,7 @@ async function readAll(store: Store, names: Names): Promise<unknown> {
     listedGroups: await listAfter(`g-${names.run}-`, page => store.listGroups(page)),
     consumers: await Promise.all(consumerIds.map(consumerId => store.readConsumers([consumerId]))),
     failed: await store.listFailed(listing(names.topic(1))),
+    alarms: (await store.listAlarms()).filter(({ groupName }) => both.some(n => groupName === names.group(n))),
     newcomers: (await store.listNewcomers()).filter(consumerId => consumerIds.includes(consumerId)),
     awake: (await store.listAwakeGroups())
       .map(awake => awake.groupName)

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, test } from 'node:test'
+import { clearedKeptMs } from '../../core/alarms/alarm.ts'
 import { openSqliteStore, type SqliteStore } from '../../store/sqlite/open.ts'
 import { batchOf, queueOf, topicOf } from './contract.ts'
 
@@ -40,6 +41,18 @@ describe('the SQLite store', () => {
     for (let base = 1; base <= 5; base++) await store.appendBatch(batchOf(1, base, { expiresAtMs: 10 }))
     assert.equal(await store.trim(50, 3), 3)
     assert.deepEqual(await bases(1), [4, 5])
+  })
+
+  test('forgets an alarm a month after it was over, and not one that was raised again', async () => {
+    const alarm = { kind: 'lag', topicName: 'orders', facts: {}, raisedAtMs: 1, isTold: true, revision: 1 } as const
+    for (const groupName of ['open', 'over', 'again']) {
+      await store.putAlarm({ ...alarm, groupName })
+      if (groupName !== 'open') await store.putAlarm({ ...alarm, groupName, clearedAtMs: 2, revision: 2 })
+      if (groupName === 'again') await store.putAlarm({ ...alarm, groupName, raisedAtMs: 3, revision: 3 })
+    }
+    assert.equal(await store.removeEnded(2 + clearedKeptMs - 1, 10), 0)
+    assert.equal(await store.removeEnded(2 + clearedKeptMs, 10), 1)
+    assert.deepEqual((await store.listAlarms()).map(({ groupName }) => groupName).sort(), ['again', 'open'])
   })
 
   describe('of a queue that was removed from its topic', () => {
