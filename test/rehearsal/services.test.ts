@@ -320,7 +320,11 @@ suite('the rehearsed services', { skip: dynoxide().skip ?? false }, () => {
 
   test('a function invokes one that is in the account and not in the template', async () => {
     await using stack = await rehearse(
-      { ...lambda('One', [['lambda:InvokeFunction', 'arn:aws:lambda:*:*:function:elsewhere']]), ...api('One') },
+      {
+        // It waits until the other one has started.
+        ...lambda('One', [['lambda:InvokeFunction', 'arn:aws:lambda:*:*:function:elsewhere']], { Timeout: 10 }),
+        ...api('One'),
+      },
       { neighbours: [{ name: 'elsewhere', folder: fixtures, handler: 'index.handler' }] },
     )
     const path = '/2015-03-31/functions/elsewhere/invocations'
