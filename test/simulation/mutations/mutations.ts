@@ -24,6 +24,7 @@ const basicMutations: Mutation[] = [
     search: 'if (asked.offsetVersion !== offsetVersion) return',
     replace: 'if (asked.offsetVersion > offsetVersion) return',
     expected: ['P4', 'P5/Q06'],
+    from: 38,
   },
   {
     name: 'a rebalance writes over what another has moved meanwhile',
@@ -34,7 +35,7 @@ const basicMutations: Mutation[] = [
     replace: `  const { consumerId, leaving, ownerIsLost, rbVersion } = move
   const offsetVersion = move.expectedOffsetVersion`,
     expected: ['P4', 'P5/Q06'],
-    from: 150,
+    from: 225,
   },
   {
     name: 'a move to another owner does not raise the offsetVersion',
@@ -56,6 +57,7 @@ const basicMutations: Mutation[] = [
     search: 'return { consumerId: owner, leaving: { nextConsumerId: wanted, sinceMs } }',
     replace: 'return { consumerId: wanted }',
     expected: ['P6'],
+    from: 36,
   },
   {
     name: 'an appender does not know its own batch again',
@@ -151,6 +153,7 @@ const basicMutations: Mutation[] = [
     search: 'await Promise.race([finishWork(), timeUp])',
     replace: 'await Promise.race([finishWork(), timeUp, undefined])',
     expected: ['P6'],
+    from: 125,
   },
   {
     name: 'nobody finishes a rebalance that a former one has overtaken',

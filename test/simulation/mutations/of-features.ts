@@ -22,7 +22,7 @@ export const featureMutations: Mutation[] = [
     search: 'claim: { ...claim, untilMs: asked.untilMs }',
     replace: 'claim',
     expected: ['claim', 'P6'],
-    from: 1160,
+    from: 1250,
   },
   {
     name: 'a function claims for less time than it may last',
@@ -30,6 +30,7 @@ export const featureMutations: Mutation[] = [
     search: 'Math.max(leftMs, limits.minLeaseMs)',
     replace: 'limits.minLeaseMs',
     expected: ['P6'],
+    from: 252,
   },
   {
     name: 'a consumer is given up when it is met silent first',
@@ -37,7 +38,7 @@ export const featureMutations: Mutation[] = [
     search: ' && nowMs - firstMetAtMs >= graceMs',
     replace: '',
     expected: ['outage'],
-    from: 200,
+    from: 220,
   },
   {
     name: 'a queue is removed that is not drained',
@@ -45,6 +46,7 @@ export const featureMutations: Mutation[] = [
     search: 'if (lag <= 0) continue',
     replace: 'if (lag <= 1e9) continue',
     expected: ['P1/Q01'],
+    from: 212,
   },
   {
     name: 'a group gets of a new queue only what comes later',
@@ -75,6 +77,7 @@ export const featureMutations: Mutation[] = [
     search: 'for (const former of replaced.values()) await letGo(core, former.consumerId, former.groupName, ',
     replace: 'for (const former of replaced.values()) void (core, former.consumerId, former.groupName, ',
     expected: ['place'],
+    from: 27,
   },
   {
     name: 'who was replaced takes its place back',

@@ -58,6 +58,7 @@ export const recordMutations: Mutation[] = [
     search: 'Math.max(1, retryCount)',
     replace: 'Math.max(1, retryCount - 1)',
     expected: ['records'],
+    from: 155,
   },
   {
     name: 'the SDK does not say what it has handled after all',
@@ -72,5 +73,6 @@ export const recordMutations: Mutation[] = [
     search: 'if (deps.confirms()) return void confirm(call)',
     replace: 'if (deps.confirms()) void deps.bringAway([], 0, call.messages, undefined)',
     expected: ['records'],
+    from: 252,
   },
 ]
