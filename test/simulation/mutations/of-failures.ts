@@ -134,7 +134,7 @@ export const failureMutations: Mutation[] = [
     search: 'const isTheirs = place?.offsetVersion === offsetVersion && !isOthers(place, consumerId)',
     replace: 'const isTheirs = place !== undefined || isOthers(place, consumerId)',
     expected: ['P4'],
-    from: 1570,
+    from: 1772,
   },
   {
     name: 'nobody counts that an owner was lost',

@@ -85,6 +85,7 @@ export const featureMutations: Mutation[] = [
     search: 'const isTaken = isReturning &&',
     replace: 'const isTaken = isReturning && Number.isNaN(consumerId) &&',
     expected: ['place'],
+    from: 118,
   },
   {
     name: 'a reset does not fence what the owner has in hand',

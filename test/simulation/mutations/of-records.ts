@@ -15,6 +15,7 @@ export const recordMutations: Mutation[] = [
     search: '? stored : notRecorded',
     replace: '? stored : { ...notRecorded, suc: true }',
     expected: ['records'],
+    from: 60,
   },
   {
     name: 'a late repeat turns a record back',
