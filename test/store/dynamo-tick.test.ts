@@ -6,8 +6,8 @@ import { openIdleFleet } from '../support/idle-fleet.ts'
 
 const engine = dynoxide()
 const hour = 60
-/** The lists that each tick reads: of what is awake, new, has targets, or an alarm. */
-const listUnits = 4
+/** The lists that each tick reads: of what is awake, new, has targets, or an alarm; and the targets of alarms. */
+const listUnits = 5
 
 describe('what ticks ask of DynamoDB where nothing happens', { skip: engine.skip ?? false }, () => {
   let running: RunningEngine
