@@ -211,9 +211,8 @@ async function change(core: Core, read: Target, by: (target: Target) => Target):
   return target
 }
 
-async function requireTarget({ store }: Core, ref: TargetRef): Promise<Target> {
-  const targets = isName(ref.name) ? await store.readTargets(ref.owner) : []
-  const target = targets.find(({ name }) => name === ref.name)
+async function requireTarget(core: Core, ref: TargetRef): Promise<Target> {
+  const target = isName(ref.name) ? await readTarget(core, ref) : undefined
   if (!target) throw unknownTarget(ref)
   return target
 }

@@ -4,9 +4,11 @@ import { topicNamesOf } from '../group/fail-topics.ts'
 
 /**
  * Has each topic of a group know whether the group has targets that hear, so that publishers know it at no cost. Whoever makes,
- * removes, enables or disables a target, or subscribes, first does that and then comes here: each looks for what the other has written, so the later one
- * sees both. Only of a target that is made while the last other one is removed may an old answer be written last; the tick
- * comes here again where it finds a group that was not told.
+ * removes, enables or disables a target, or subscribes, first does that and then comes here: each looks for what the other has
+ * written, so the later one sees both. Of a target that is made while the last other one is removed an old answer may be written
+ * last. A flag that is missing the tick sets where it finds that a group with targets was not told. One that is left, since who
+ * removed the last target died before he came here, stays until somebody comes here for the group: its appends are announced to
+ * nobody, and paid for.
  */
 export async function alignNotifies(core: Core, groupName: string): Promise<void> {
   if (!isName(groupName)) return

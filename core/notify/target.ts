@@ -65,7 +65,6 @@ export type Delivery = {
   deliveryId: string
   atMs: number
   durationMs: number
-  /** `skipped` tries are not recorded. */
   outcome: 'succeeded' | 'failed'
   /** What was sent: hints of queues, messages of a queue, an alarm, an operator's test. */
   what: 'hint' | 'messages' | 'alarm' | 'test'

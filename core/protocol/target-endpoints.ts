@@ -3,8 +3,7 @@ import type { Audited, Endpoint } from './endpoints.ts'
 import * as targets from './targets.ts'
 
 /**
- * What can be done with targets, for those of groups and for those of alarms. The names of the latter begin with `alarm`; both
- * have the same routes behind different paths.
+ * What can be done with targets, for those of groups and for those of alarms (`…Alarm…`): the same, behind different paths.
  */
 const admin = { function: 'admin' } as const
 

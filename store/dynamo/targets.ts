@@ -13,7 +13,7 @@ import type { RegistryContext } from './registry.ts'
  */
 export function createTargets({ requests, registryTable: TableName }: RegistryContext): TargetStore {
   return {
-    /** 1 or, of a group, a transaction of 2 items: 4 write units. */
+    /** A transaction of 1 or, of a group, 2 items: 2 write units each. */
     async createTarget(target) {
       const put = { TableName, Item: itemOfTarget(target), ...expressions({ ConditionExpression: isNew }) }
       const listed = listedAs(target).map(Key => ({ Put: { TableName, Item: Key } }))

@@ -171,10 +171,11 @@ export function createTopics({ requests, registryTable }: RegistryContext): Topi
     /** 1 write unit. */
     async updateTopic(topicName: string, { maxLag, maxLagSeconds }: Pick<Topic, 'maxLag' | 'maxLagSeconds'>) {
       const values: Item = {
+        // As it is: an update has to set something.
+        name: str(topicName),
         ...(maxLag !== undefined && { maxLag: num(maxLag) }),
         ...(maxLagSeconds !== undefined && { maxLagSeconds: num(maxLagSeconds) }),
       }
-      if (Object.keys(values).length === 0) return (await this.readTopic(topicName)) ? 'updated' : 'unknown_topic'
       const answer = await requests.update('updateTopic', 'repeatable', {
         TableName: registryTable,
         Key: itemKey(keys.topic(topicName)),

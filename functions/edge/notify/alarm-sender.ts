@@ -8,8 +8,7 @@ import { all } from './all.ts'
 import type { Deliveries } from './deliveries.ts'
 import { tellDisabled } from './disabled.ts'
 import type { AlarmNotice, AlarmSending, Jobs } from './jobs.ts'
-
-const timeoutMs = 5_000
+import { requestTimeoutMs } from './reach.ts'
 
 /** Tells the targets of alarms of each change. What fails is repeated by a job of its own, for a day. */
 export function createAlarmSender(core: Core, jobs: Jobs, deliveries: Deliveries) {
@@ -18,7 +17,7 @@ export function createAlarmSender(core: Core, jobs: Jobs, deliveries: Deliveries
     const { told, deliveryId, firstAtMs, tries } = sending
     const { type, alarm, text } = told
     const body = JSON.stringify({ type, text, ...alarm })
-    const sent = await deliveries.send(target, { what: 'alarm' }, { deliveryId, body, timeoutMs })
+    const sent = await deliveries.send(target, { what: 'alarm' }, { deliveryId, body, timeoutMs: requestTimeoutMs })
     const ended = await stepTarget(core, target, (each, nowMs) => endStep(each, undefined, sent, nowMs))
     if (ended?.step.next?.disabledBy === 'failures') await tellDisabled(core, ended.target)
     if (sent.outcome === 'succeeded' || !ended || ended.target.state.isDisabled) return

@@ -38,18 +38,21 @@ function seenOf({ retryAfterMs: _asked, answer, ...reached }: Reached) {
   return { ...reached, ...(answer && { answer: keepAnswer(answer) }) }
 }
 
-function deliveryOf({ deliveryId, queueId, messages, startedAtMs, durationMs, outcome, ...post }: Post): Delivery {
-  const { status, error, answer } = post
+function deliveryOf({
+  deliveryId,
+  topicName: _inItsQueue,
+  queueId,
+  messages,
+  startedAtMs,
+  outcome,
+  ...seen
+}: Post): Delivery {
   return {
     deliveryId,
     atMs: startedAtMs,
-    durationMs,
-    outcome: outcome === 'done' ? 'succeeded' : 'failed',
     what: 'messages',
     queueIds: [queueId],
     messages,
-    ...(status !== undefined && { status }),
-    ...(error !== undefined && { error }),
-    ...(answer && { answer: keepAnswer(answer) }),
+    ...seenOf({ ...seen, outcome: outcome === 'done' ? 'succeeded' : 'failed' }),
   }
 }

@@ -14,7 +14,7 @@ import type { createCallbacks } from './callbacks.ts'
 import { createDeliveries, type Sent } from './deliveries.ts'
 import { tellDisabled } from './disabled.ts'
 import type { Job, Jobs } from './jobs.ts'
-import type { Reach, Reached } from './reach.ts'
+import { type Reach, type Reached, requestTimeoutMs } from './reach.ts'
 
 export type NotifierDeps = {
   jobs: Jobs
@@ -30,8 +30,6 @@ export type Notifier = {
   run(job: Job, leftMs: number): Promise<void>
 }
 
-/** What PMQ gives its clients for a hint. */
-const hintTimeoutMs = 5_000
 /** A run of a push goes on for so long; whoever is behind it may have another one. */
 const longestPushMs = 60_000
 /** What a run leaves to write down how it went. */
@@ -101,14 +99,14 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
     if (target.kind === 'callback') return callBack(target, groupName, deliveryId, queueIds)
     const msgNotifyDtos = queueIds.map(queueId => ({ queueId, consumerGroupName: groupName }))
     const body = JSON.stringify({ msgNotifyDtos })
-    return deliveries.send(target, { what: 'hint', queueIds }, { deliveryId, body, timeoutMs: hintTimeoutMs })
+    return deliveries.send(target, { what: 'hint', queueIds }, { deliveryId, body, timeoutMs: requestTimeoutMs })
   }
 
   /** Clients come and go, and none of them is the target: what fails is told, and repeated by nobody. */
   async function callBack(target: Target, groupName: string, deliveryId: string, queueIds: number[]): Promise<Reached> {
     const snapshot = await core.snapshots.get(groupName, 0)
     const atMs = core.clock.now()
-    const failures = snapshot ? await callbacks(snapshot, queueIds, deliveryId, hintTimeoutMs) : []
+    const failures = snapshot ? await callbacks(snapshot, queueIds, deliveryId, requestTimeoutMs) : []
     await all(failures, failure => deliveries.recordCallback(target, { deliveryId, atMs, queueIds }, failure))
     return { outcome: 'succeeded', durationMs: 0 }
   }
@@ -138,7 +136,7 @@ export function createNotifier(core: Core, deps: NotifierDeps): Notifier {
     const target = await readTarget(core, ref)
     if (!target) return
     const body = JSON.stringify(testBody(target))
-    const reached = await deliveries.send(target, { what: 'test' }, { deliveryId, body, timeoutMs: hintTimeoutMs })
+    const reached = await deliveries.send(target, { what: 'test' }, { deliveryId, body, timeoutMs: requestTimeoutMs })
     // One that has failed is no failure of what it is for.
     if (reached.outcome === 'succeeded') await ended(target, (each, nowMs) => endStep(each, undefined, reached, nowMs))
   }

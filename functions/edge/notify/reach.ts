@@ -1,4 +1,4 @@
-import type { Target } from '../../../core/notify/target.ts'
+import { maxAnswerKept, type Target } from '../../../core/notify/target.ts'
 import type { Clock } from '../../../core/protocol/clock.ts'
 import type { Invoke } from '../push/invoke.ts'
 import type { WebhookSender } from '../webhook/sender.ts'
@@ -32,8 +32,8 @@ export type ReachDeps = {
   invokeAsync?: Invoke
 }
 
-/** So much of an answer is read. */
-const maxAnswerBytes = 1_024
+/** What PMQ gives its clients for a hint. */
+export const requestTimeoutMs = 5_000
 
 /** Sends by HTTP, or by an asynchronous Invoke, whose success is that the event was taken. Never rejects. */
 export function createReach({ clock, sender, invokeAsync }: ReachDeps): Reach {
@@ -50,7 +50,14 @@ export function createReach({ clock, sender, invokeAsync }: ReachDeps): Reach {
     }
     const { url = '', secrets } = target
     const values = secrets.map(({ value }) => value)
-    const answer = await sender.send({ url, secrets: values, deliveryId, body, timeoutMs, maxAnswerBytes })
+    const answer = await sender.send({
+      url,
+      secrets: values,
+      deliveryId,
+      body,
+      timeoutMs,
+      maxAnswerBytes: maxAnswerKept,
+    })
     if (answer.outcome !== 'answered') return { outcome: 'failed', error: answer.error }
     const { status, retryAfterMs } = answer
     const seen = { status, answer: answer.body, ...(retryAfterMs !== undefined && { retryAfterMs }) }
